@@ -3,7 +3,6 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge
-
 from kohakubench import Bench, checks, clocks, seed
 
 BENCH = Bench(

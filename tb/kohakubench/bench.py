@@ -24,7 +24,9 @@ class Bench:
         variants: further builds, name -> parameter overrides.
         public: ``module.signal`` names a Python test reads below the top.
         mutations: name -> (file, old text, new text); each must make the bench fail.
-        machine: mesh picture below ``spec/machines`` whose top is generated first.
+        machine: name of a mesh picture below ``spec/machines``; its top is generated first.
+        checked: for a machine: a link checker on every link.
+        dram: for a machine: parameters of the DRAM model.
         defines: Verilog macros.
         slow_variants: variants that only run under the ``slow`` mark.
         mutation_tests: cocotb tests that a mutation run needs; all when empty.
@@ -41,6 +43,8 @@ class Bench:
     public: list[str] = field(default_factory=list)
     mutations: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     machine: str | None = None
+    checked: bool = True
+    dram: dict[str, int] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     slow_variants: tuple[str, ...] = ()
     mutation_tests: dict[str, list[str]] = field(default_factory=dict)

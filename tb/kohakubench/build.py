@@ -73,14 +73,25 @@ def mutate(bench: Bench, name: str, into: Path, files: list[Path]) -> list[Path]
     return [copy if f == source else f for f in files]
 
 
-def _machine_files(bench: Bench, directory: Path) -> list[Path]:
+def _generator_files(bench: Bench) -> list[Path]:
     if bench.machine is None:
         return []
+    picture = ROOT / "spec" / "machines" / f"{bench.machine}.toml"
+    mesh = sorted((ROOT / "compiler" / "kohakutpu" / "mesh").rglob("*.py"))
+    return [picture, Path(__file__).with_name("machine_top.py"), *mesh]
+
+
+def _machine_files(bench: Bench, directory: Path) -> list[Path]:
+    """Generate the machine's top and the bench top around it."""
+    if bench.machine is None:
+        return []
+    from kohakubench.machine_top import MACHINES, write_top
     from kohakutpu.mesh import generate
 
     out = directory / "machine"
     out.mkdir(parents=True, exist_ok=True)
-    generate(ROOT / "spec" / "machines" / bench.machine, out)
+    generate(MACHINES / f"{bench.machine}.toml", out)
+    write_top(bench.machine, out, checked=bench.checked, dram_params=bench.dram)
     return sorted(out.glob("*.v")) + sorted(out.glob("*.sv"))
 
 
@@ -116,15 +127,14 @@ def build(bench: Bench, variant: str | None = None, options: Options | None = No
     label = bench.name + (f"-{variant}" if variant else "") + (f"~{opt.mutation}" if opt.mutation else "")
     SIM_BUILD.mkdir(exist_ok=True)
     files = bench.files()
-    machine_spec = [ROOT / "spec" / "machines" / bench.machine] if bench.machine else []
-    generator = sorted((ROOT / "compiler/kohakutpu/mesh").rglob("*.py")) if bench.machine else []
+    generator = _generator_files(bench)
     tool = _tool_id(opt)
     params = bench.parameters(variant)
     key = _digest(
         [tool, bench.top, repr(sorted(params.items())), repr(sorted(bench.defines.items()))]
-        + [repr(bench.public), repr(opt), repr(_FAST)]
+        + [repr(bench.public), repr(opt), repr(_FAST), repr((bench.checked, sorted(bench.dram.items())))]
         + ([repr(bench.mutations[opt.mutation])] if opt.mutation else []),
-        files + machine_spec + generator + sorted(INCLUDE.glob("*.vh")) + [Path(__file__)],
+        files + generator + sorted(INCLUDE.glob("*.vh")) + [Path(__file__)],
     )
     directory = SIM_BUILD / "models" / f"{label}-{key}"
     directory.parent.mkdir(parents=True, exist_ok=True)

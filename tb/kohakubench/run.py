@@ -83,7 +83,8 @@ def _run_dir(bench: Bench, req: Request) -> Path:
     return directory
 
 
-def _environment(bench: Bench, req: Request, run_dir: Path) -> dict[str, str]:
+def environment(bench: Bench, req: Request, run_dir: Path) -> dict[str, str]:
+    """Environment of a simulator process that runs the cocotb tests of ``bench``."""
     import cocotb_tools.config as cc
     import find_libpython
 
@@ -144,7 +145,7 @@ def run(bench: Bench, request: Request | None = None, *, echo: bool = False) -> 
     started = time.monotonic()
     model = build(bench, req.variant, req.options)
     run_dir = _run_dir(bench, req)
-    env = _environment(bench, req, run_dir)
+    env = environment(bench, req, run_dir)
     wall = bench.wall_s * (10 if req.slow else 1)
     code = _simulate(_command(model, run_dir, req.options.waves), run_dir, env, wall, echo)
     cases = _cases(run_dir / "results.xml")

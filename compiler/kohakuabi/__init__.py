@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compiler and driver share, and nothing else: the artifact and the round builder.
+
+Both packages import this one and never each other (docs/spec/compiler.md section 10).
+"""
+
+from kohakuabi.artifact import Artifact, Image, Output
+from kohakuabi.commands import Command, RoundBuilder, command_count
+from kohakuabi.errors import ArtifactError
+from kohakuabi.steps import Await, Barrier, Kick, Move, Seed, Step
+
+__all__ = [
+    "Artifact",
+    "ArtifactError",
+    "Await",
+    "Barrier",
+    "Command",
+    "Image",
+    "Kick",
+    "Move",
+    "Output",
+    "RoundBuilder",
+    "Seed",
+    "Step",
+    "command_count",
+]
+
+LAYER = "leaf"

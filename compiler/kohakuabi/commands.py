@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Round builder: turns the steps of one round into WR, POLL and DONE commands.
+
+The same builder measures a round for the compiler and emits it for the driver, so the
+command limit is never estimated (docs/spec/fabric.md 8.1 and 8.2). Registers stand by
+name; only the driver knows their addresses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kohakuabi.steps import Await, Barrier, Kick, Move, Seed, Step
+
+LAYER = "leaf"
+
+AWAIT_MASK = 0x00FF_FF01
+"""Bits of NODE_STATUS an await looks at: signal_count and valid, never a code."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One slot of the command RAM.
+
+    Args:
+        op: ``WR``, ``POLL`` or ``DONE``.
+        register: name of the register of the orchestrator window; empty for DONE.
+        index: element of a register array (NODE_STATUS, AUX_CFG offset), else 0.
+        data: value written, awaited, or the DONE code.
+        mask: bits a POLL compares.
+    """
+
+    op: Literal["WR", "POLL", "DONE"]
+    register: str = ""
+    index: int = 0
+    data: int = 0
+    mask: int = 0
+
+
+@dataclass
+class RoundBuilder:
+    """Builds one round; the shadow of latched registers starts empty.
+
+    Args:
+        expect: cumulative 16-bit signal count of each node, ``{(x, y): count}``; advanced
+            by every await, so the caller keeps it across rounds.
+    """
+
+    expect: dict[tuple[int, int], int] = field(default_factory=dict)
+    commands: list[Command] = field(default_factory=list)
+    _shadow: dict[str, int] = field(default_factory=dict)
+    _last_move: tuple[tuple[int, int], ...] | None = None
+
+    def _latched(self, register: str, value: int) -> None:
+        if self._shadow.get(register) != value:
+            self.commands.append(Command("WR", register, 0, value))
+            self._shadow[register] = value
+
+    def _event(self, register: str, value: int, index: int = 0) -> None:
+        self.commands.append(Command("WR", register, index, value))
+
+    def seed(self, n: int) -> None:
+        """Seed the credit; consumed by hardware, so never elided."""
+        self._event("PROG_CRED", n)
+
+    def kick(self, step: Kick) -> None:
+        """Wait for the dispatcher, update what changed, start the dispatch."""
+        self.commands.append(Command("POLL", "PROG_STAT", 0, 0, 1))
+        self._latched("PROG_DST", step.y << 4 | step.x)
+        self._latched("PROG_BASE", step.base)
+        self._latched("PROG_LEN", step.n)
+        self._event("PROG_KICK", 1)
+
+    def await_(self, step: Await) -> None:
+        """Wait for the node's cumulative signal count."""
+        node = (step.x, step.y)
+        self.expect[node] = (self.expect.get(node, 0) + step.count) & 0xFFFF
+        want = self.expect[node] << 8 | 1
+        self.commands.append(Command("POLL", "NODE_STATUS", step.y << 4 | step.x, want, AWAIT_MASK))
+
+    def move(self, step: Move) -> None:
+        """Program the mover, start it and wait; an identical set-up is skipped only as a whole."""
+        setup, start = step.writes[:-1], step.writes[-1:]
+        if setup != self._last_move:
+            for offset, value in setup:
+                self._event("AUX_CFG", value, offset)
+            self._last_move = setup
+        for offset, value in start:
+            self._event("AUX_CFG", value, offset)
+        self.commands.append(Command("POLL", "AUX_STAT", 0, 0, 1))
+
+    def add(self, step: Step) -> None:
+        """Append any step; a barrier ends the round and adds nothing."""
+        match step:
+            case Seed(n):
+                self.seed(n)
+            case Kick():
+                self.kick(step)
+            case Await():
+                self.await_(step)
+            case Move():
+                self.move(step)
+            case Barrier():
+                pass
+
+    def done(self, code: int = 0) -> list[Command]:
+        """Close the round with DONE(code) and return its commands."""
+        self.commands.append(Command("DONE", data=code))
+        return self.commands
+
+
+def build_round(
+    steps: Iterable[Step], expect: dict[tuple[int, int], int] | None = None, code: int = 0
+) -> list[Command]:
+    """Commands of one round; ``expect`` is advanced in place when given."""
+    builder = RoundBuilder(expect if expect is not None else {})
+    for step in steps:
+        builder.add(step)
+    return builder.done(code)
+
+
+def command_count(steps: Iterable[Step], expect: Mapping[tuple[int, int], int] | None = None) -> int:
+    """Number of command slots the round needs, measured with the builder that emits it."""
+    return len(build_round(steps, dict(expect or {})))

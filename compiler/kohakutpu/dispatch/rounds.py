@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs to rounds under the three limits (docs/spec/compiler.md 10.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from kohakuabi import Await, Barrier, Kick, Seed, Step, command_count
+from kohakutpu.errors import CompileError
+from kohakutpu.machine_spec import MachineSpec
+
+LAYER = "L0"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Payloads of one kick to the node (x, y), and its modelled cycles."""
+
+    x: int
+    y: int
+    payloads: tuple[int, ...]
+    cycles: int = 0
+
+
+def round_robin(lists: Sequence[Sequence[Program]]) -> list[Program]:
+    """First program of every list, then the second, ...; ragged tails appended."""
+    return [p for row in zip_longest(*lists) for p in row if p is not None]
+
+
+def round_steps(programs: Sequence[Program], credit: int) -> list[Step]:
+    """Seed, one kick a program from slot 0 up, one await a node for its total."""
+    steps: list[Step] = [Seed(credit)]
+    counts: dict[tuple[int, int], int] = {}
+    base = 0
+    for p in programs:
+        steps.append(Kick(p.x, p.y, base, len(p.payloads)))
+        base += len(p.payloads)
+        counts[(p.x, p.y)] = counts.get((p.x, p.y), 0) + len(p.payloads)
+    steps += [Await(x, y, n) for (x, y), n in counts.items()]
+    return steps
+
+
+def fits(programs: Sequence[Program], machine: MachineSpec) -> str | None:
+    """The limit a round of ``programs`` breaks, or None.
+
+    Staging, commands (measured with the builder that emits them) and credit.
+    """
+    flits = sum(len(p.payloads) for p in programs)
+    if flits > machine.stage_flits:
+        return f"{flits} payloads exceed the {machine.stage_flits} staging slots"
+    if len(programs) >= machine.credit:
+        return f"{len(programs)} programs need more than the {machine.credit} credits: each keeps one for good"
+    commands = command_count(round_steps(programs, machine.credit))
+    if commands > machine.ncmd:
+        return f"{commands} commands exceed the {machine.ncmd} command slots"
+    return None
+
+
+def plan_rounds(lists: Sequence[Sequence[Program]], machine: MachineSpec) -> list[list[Program]]:
+    """Rounds of all programs; each list is one unit's programs in order.
+
+    Returns:
+        the programs of every round, in slot order.
+
+    Raises:
+        CompileError: a program that breaks a limit alone.
+    """
+    rounds: list[list[Program]] = [[]]
+    for program in round_robin(lists):
+        alone = fits([program], machine)
+        if alone:
+            raise CompileError(f"program for node ({program.x},{program.y}): {alone}")
+        if fits([*rounds[-1], program], machine):
+            rounds.append([])
+        rounds[-1].append(program)
+    return [group for group in rounds if group]

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of the compiler; every message names the object, the value, the limit and the fix."""
+
+LAYER = "leaf"
+
+
+class CompileError(ValueError):
+    """A program that cannot be compiled as written."""
+
+
+class CoverageError(CompileError):
+    """A schedule that does not compute every result exactly once (docs/spec/compiler.md 5.2)."""
+
+
+class HazardError(CompileError):
+    """An instruction order that would overwrite operands still in use (docs/spec/compiler.md 9.1)."""
+
+
+class EncodeError(CompileError):
+    """A value that its instruction field cannot hold."""

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values derived from a picture (docs/spec/fabric.md 4.2) and the description file made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kohakutpu.isa import generated as g
+from kohakutpu.mesh.picture import MeshError, Picture
+
+LAYER = "L0"
+
+Node = tuple[int, int]
+
+TYPES = {"cluster": "MG", "vector": "VC"}
+_COMPUTE = ("cluster", "vector", "custom")
+# Parameters the generator sets itself, per kind.
+_OWN = {
+    "cluster": {"CU_X", "CU_Y", "MEM_X", "MEM_Y", "CU_VERSION"},
+    "vector": {"CU_X", "CU_Y", "MEM_X", "MEM_Y", "CU_VERSION"},
+    "custom": {"POS_X", "POS_Y", "MEM_X", "MEM_Y"},
+    "memory": {"PORTS", "MESH_ID", *(f"PORT{n}_{axis}" for n in range(4) for axis in "XY")},
+    "orchestrator": {"ORC_X", "ORC_Y", "STAGE_FLITS", "CREDIT_MAX", "NODE_MAP", "GRID_X_HI", "GRID_Y_HI"},
+    "external": set(),
+}
+
+
+_SHELL = {"INST_DEPTH": g.INST_DEPTH, "MAX_INFLIGHT": g.MAX_INFLIGHT, "ACKQ_DEPTH": g.ACKQ_DEPTH}
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A placed token. ``index`` counts per kind, ``nth`` per token, both in scan order."""
+
+    token: str
+    kind: str
+    x: int
+    y: int
+    index: int
+    nth: int
+    module: str | None
+    params: Mapping[str, int | str]
+    mem_port: int
+
+    @property
+    def xy(self) -> Node:
+        """Coordinate."""
+        return self.x, self.y
+
+    def published(self, name: str) -> int:
+        """INST_DEPTH, MAX_INFLIGHT or ACKQ_DEPTH; a custom unit without one has the shell's default."""
+        return int(self.params.get(name, _SHELL[name]))
+
+    @property
+    def instance(self) -> str:
+        """Name of its instance in the top."""
+        return f"u_{self.token}_{self.x}_{self.y}"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One mesh with everything decided."""
+
+    picture: Picture
+    endpoints: tuple[Endpoint, ...]
+
+    @property
+    def name(self) -> str:
+        """Machine and top module."""
+        return self.picture.name
+
+    @property
+    def nx(self) -> int:
+        """Router columns."""
+        return self.picture.nx
+
+    @property
+    def ny(self) -> int:
+        """Router rows."""
+        return self.picture.ny
+
+    def of(self, *kinds: str) -> list[Endpoint]:
+        """Endpoints of these kinds in scan order."""
+        return [e for e in self.endpoints if e.kind in kinds]
+
+    @property
+    def mem_ports(self) -> list[Node]:
+        """Memory ports by number."""
+        return [e.xy for e in self.of("memory")]
+
+    @property
+    def hub(self) -> bool:
+        """True if the orchestrator shares memory port 0."""
+        return str(self.picture.control["attach"]) == "hub"
+
+    @property
+    def orch(self) -> Node:
+        """Coordinate of the orchestrator."""
+        return self.mem_ports[0] if self.hub else self.of("orchestrator")[0].xy
+
+    @property
+    def credit_max(self) -> int:
+        """Smallest instruction FIFO of all units; the shell's default if there is none."""
+        return min((e.published("INST_DEPTH") for e in self.of(*_COMPUTE)), default=g.INST_DEPTH)
+
+    @property
+    def node_map(self) -> int:
+        """Bit {y, x} is set where something can be dispatched to."""
+        return sum(1 << (e.y << 4 | e.x) for e in self.of(*_COMPUTE, "external"))
+
+    @property
+    def memory_params(self) -> Mapping[str, int | str]:
+        """Parameters of the memory agent."""
+        return self.of("memory")[0].params
+
+    def description(self) -> dict[str, Any]:
+        """Content of ``<name>.machine.json``."""
+        control = self.picture.control
+        kinds: dict[str, list[Endpoint]] = {}
+        for e in self.of(*_COMPUTE):
+            kinds.setdefault(TYPES.get(e.kind, e.token), []).append(e)
+        memory = self.memory_params
+        return {
+            "name": self.name,
+            "mesh_id": self.picture.mesh_id,
+            "nx": self.nx,
+            "ny": self.ny,
+            "units": {kind: [list(e.xy) for e in group] for kind, group in kinds.items()},
+            "external": [list(e.xy) for e in self.of("external")],
+            "mem_ports": [list(xy) for xy in self.mem_ports],
+            "orch": list(self.orch),
+            "attach": control["attach"],
+            "engine": control["engine"],
+            "stage_flits": control["stage_flits"],
+            "ncmd": control["ncmd"],
+            "poll_ivl": control["poll_ivl"],
+            "inst_depth": {k: min(e.published("INST_DEPTH") for e in v) for k, v in kinds.items()},
+            "max_inflight": {k: min(e.published("MAX_INFLIGHT") for e in v) for k, v in kinds.items()},
+            "ackq": {k: min(e.published("ACKQ_DEPTH") for e in v) for k, v in kinds.items()},
+            "credit_max": self.credit_max,
+            "cu_version": g.CU_VERSION,
+            "adapter_lines": dict.fromkeys(kinds, 0),
+            "stage_bytes": self.stage_bytes,
+            "dram_bytes": 1 << int(memory["DRAM_BYTES_LOG2"]),
+            "wr_slots": memory["WR_SLOTS"],
+            "features": self.features(),
+            "engine_base": g.HOST_ENGINE_BASE,
+            "ctrl_base": g.HOST_CTRL_BASE + self.picture.mesh_id * g.HOST_CTRL_STRIDE,
+            "params": {k: dict(v[0].params) for k, v in kinds.items()},
+        }
+
+    @property
+    def stage_bytes(self) -> int:
+        """Size of the L2 staging store, 0 without one."""
+        memory = self.memory_params
+        return 128 * int(memory.get("STAGE_ENTRIES", 16384)) if memory["STAGE"] else 0
+
+    def features(self) -> list[str]:
+        """Machine features of docs/spec/README.md 6 that every unit concerned provides."""
+        clusters, cores = self.of("cluster"), self.of("vector")
+
+        def everywhere(units: list[Endpoint], name: str) -> bool:
+            return bool(units) and all(e.params.get(name, 0) for e in units)
+
+        have = {
+            "emit_fuse": bool(clusters),
+            "vshuf_pred": bool(cores),
+            "stage_l2": bool(self.memory_params["STAGE"]),
+            "drain_rowmajor": everywhere(clusters, "ROWMAJOR"),
+            "vec_mx_store": everywhere(cores, "MX_STORE"),
+            "xform_granule": bool(self.memory_params.get("XFORM_GRANULE", 0)),
+        }
+        return [name for name, there in have.items() if there]
+
+
+def derive(picture: Picture) -> Machine:
+    """Number the endpoints, bind them to memory ports and complete their parameters.
+
+    Raises:
+        MeshError: a parameter the generator owns, units of one type that differ, too few write slots.
+    """
+    errors: list[str] = []
+    placed = picture.placed()
+    ports = [(x, y) for x, y, t in placed if picture.units[t].kind == "memory"]
+    routers = [picture.router_of(*p) for p in ports]
+    per_kind: dict[str, int] = {}
+    per_token: dict[str, int] = {}
+    endpoints: list[Endpoint] = []
+    for x, y, token in placed:
+        unit = picture.units[token]
+        cx, cy = picture.router_of(x, y)
+        distances = [abs(cx - px) + abs(cy - py) for px, py in routers]
+        for name in sorted(set(unit.params) & _OWN[unit.kind]):
+            errors.append(
+                f"row {y}, column {x}: unit.{token}.params.{name} is derived from the picture; remove it"
+            )
+        endpoints.append(
+            Endpoint(
+                token,
+                unit.kind,
+                x,
+                y,
+                index=per_kind.setdefault(unit.kind, 0),
+                nth=per_token.setdefault(token, 0),
+                module=unit.module,
+                params={**_defaults(unit.kind, unit.params), **unit.params},
+                mem_port=distances.index(min(distances)),
+            )
+        )
+        per_kind[unit.kind] += 1
+        per_token[token] += 1
+    machine = Machine(picture, tuple(endpoints))
+    _write_slots(errors, machine)
+    for kind in ("cluster", "vector"):
+        group = machine.of(kind)
+        for e in group[1:]:
+            if e.params != group[0].params:
+                errors.append(
+                    f"row {e.y}, column {e.x}: params of {e.token!r} differ from those of "
+                    f"{group[0].token!r}; the description holds one set per kind; make them equal"
+                )
+    if errors:
+        raise MeshError("\n".join(f"{picture.name}: {e}" for e in errors))
+    return machine
+
+
+def _defaults(kind: str, given: Mapping[str, int | str]) -> dict[str, int | str]:
+    """What the description publishes is passed to the unit explicitly, so the two cannot differ."""
+    if kind == "cluster":
+        tiles = int(given.get("TILES", 512))
+        return {
+            "TILES": tiles,
+            "GA": 512,
+            "GB": 512,
+            "ACC_MW": g.MG_ACC_MW,
+            "INST_DEPTH": g.INST_DEPTH,
+            "MAX_INFLIGHT": g.MAX_INFLIGHT,
+            "ACKQ_DEPTH": max(16, tiles // 4),
+            "ROWMAJOR": 0,
+        }
+    if kind == "vector":
+        return {"INST_DEPTH": g.INST_DEPTH, "ACKQ_DEPTH": g.ACKQ_DEPTH_VECTOR}
+    if kind == "memory":
+        return {"WR_SLOTS": g.MEM_WR_SLOTS, "DRAM_BYTES_LOG2": g.MEM_DRAM_BYTES_LOG2, "STAGE": 0}
+    return {}
+
+
+def _write_slots(errors: list[str], machine: Machine) -> None:
+    for number, port in enumerate(machine.of("memory")):
+        bound = sum(e.mem_port == number for e in machine.of(*_COMPUTE, "external")) + (number == 0)
+        slots = int(port.params["WR_SLOTS"])
+        if slots < 2 * bound:
+            errors.append(
+                f"row {port.y}, column {port.x}: memory port {number} serves {bound} endpoints "
+                f"(mailbox included) with WR_SLOTS = {slots}; at least {2 * bound} are needed; "
+                f"write unit.{port.token}.params.WR_SLOTS = {2 * bound}"
+            )

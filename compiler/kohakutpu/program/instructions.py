@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed cluster instructions with a text form that parses back (docs/spec/compiler.md 9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kohakutpu.errors import CompileError
+
+LAYER = "L1"
+
+MXFP7_ANCHOR = 40
+
+
+@dataclass(frozen=True)
+class Fill:
+    """Load ``n`` entries from byte address ``at`` into side ``side`` at ``bank``, ``off``."""
+
+    side: str
+    bank: int
+    off: int
+    n: int
+    at: int
+
+    OP = "fill"
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """Sweep gm x gn sub-tiles over nk K blocks.
+
+    ``acc`` 0 opens the tile, 1 adds to it. ``emit`` hands every sub-tile out to byte
+    address ``at`` with the last K block.
+    """
+
+    gm: int
+    gn: int
+    nk: int
+    acc: int
+    abank: int = 0
+    aoff: int = 0
+    bbank: int = 0
+    boff: int = 0
+    emit: int = 0
+    at: int = 0
+    anchor: int = MXFP7_ANCHOR
+
+    OP = "gemm"
+
+
+@dataclass(frozen=True)
+class Drain:
+    """Read ``n`` sub-tiles out to byte address ``at``, or with ``fuse`` wait for an emitted batch."""
+
+    n: int
+    at: int = 0
+    fuse: int = 0
+
+    OP = "drain"
+
+
+Instruction = Fill | Gemm | Drain
+_KINDS: dict[str, type[Any]] = {c.OP: c for c in (Fill, Gemm, Drain)}
+
+
+def text(instruction: Instruction) -> str:
+    """One line, ``op field=value ...``; addresses in hexadecimal, defaults left out."""
+    words = [instruction.OP]
+    for f in fields(instruction):
+        value = getattr(instruction, f.name)
+        if value != f.default:
+            words.append(f"{f.name}={value:#x}" if f.name == "at" else f"{f.name}={value}")
+    return " ".join(words)
+
+
+def parse(line: str) -> Instruction:
+    """Inverse of :func:`text`.
+
+    Raises:
+        CompileError: an unknown operation or field, or a missing field.
+    """
+    op, *words = line.split()
+    if op not in _KINDS:
+        raise CompileError(f"{line!r}: operation {op!r} is unknown; known: {', '.join(_KINDS)}")
+    kind = _KINDS[op]
+    known = {f.name: f for f in fields(kind)}
+    args: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in known or not value:
+            raise CompileError(f"{line!r}: {word!r} is not a field of {op}; fields: {', '.join(known)}")
+        args[name] = value if name == "side" else int(value, 0)
+    try:
+        made: Instruction = kind(**args)
+    except TypeError as err:
+        raise CompileError(f"{line!r}: {err}") from err
+    return made
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Instructions of one program: dispatched by one kick, the last one ends the program."""
+
+    instructions: tuple[Instruction, ...]
+
+    def __len__(self) -> int:
+        return len(self.instructions)
+
+
+@dataclass(frozen=True)
+class UnitProgram:
+    """All passes of one unit in order."""
+
+    engine: str
+    unit: int
+    passes: tuple[Pass, ...] = field(default_factory=tuple)
+
+    def __iter__(self) -> Iterator[Instruction]:
+        for p in self.passes:
+            yield from p.instructions
+
+    def text(self) -> str:
+        """Printed form: a head line, ``pass`` lines, one instruction a line."""
+        lines = [f"unit {self.engine}{self.unit}"]
+        for i, p in enumerate(self.passes):
+            lines.append(f"pass {i}")
+            lines += [f"  {text(ins)}" for ins in p.instructions]
+        return "\n".join(lines)
+
+    @classmethod
+    def from_text(cls, source: str) -> UnitProgram:
+        """Inverse of :meth:`text`.
+
+        Raises:
+            CompileError: a malformed line.
+        """
+        head, *rest = [ln.strip() for ln in source.splitlines() if ln.strip()]
+        if not head.startswith("unit ") or len(head) < 8:
+            raise CompileError(f"{head!r}: a unit program starts with 'unit <type><number>'")
+        groups: list[list[Instruction]] = []
+        for line in rest:
+            if line.startswith("pass "):
+                groups.append([])
+            elif groups:
+                groups[-1].append(parse(line))
+            else:
+                raise CompileError(f"{line!r} stands before the first 'pass' line")
+        return cls(head[5:7], int(head[7:]), tuple(Pass(tuple(g)) for g in groups))

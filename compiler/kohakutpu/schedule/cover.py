@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exactly-once coverage of an output by the tiles of a band (docs/spec/compiler.md 5.2)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kohakutpu.errors import CoverageError
+
+LAYER = "L2"
+
+
+@dataclass(frozen=True)
+class Rect:
+    """Rows [r0, r1) x columns [c0, c1) computed by instance (mo, no), partial ko."""
+
+    mo: int
+    no: int
+    ko: int
+    r0: int
+    r1: int
+    c0: int
+    c1: int
+
+
+def check_cover(
+    shape: tuple[int, int], rects: Iterable[Rect], split_k: int = 1, reductions: int = 0
+) -> None:
+    """Require every element of ``shape`` exactly once, and all ``split_k`` partials reduced once.
+
+    Args:
+        shape: (M, N) of the output.
+        rects: rectangles of all instances, unclipped.
+        split_k: partials per tile.
+        reductions: later bands that read exactly those partials.
+
+    Raises:
+        CoverageError: OVERSHOOT, GAP, OVERLAP, SPLIT or NOREDUCE with the first element or instance.
+    """
+    m, n = shape
+    seen: dict[tuple[int, int], Rect] = {}
+    partials: Counter[tuple[int, int, int]] = Counter()
+    for r in rects:
+        if r.r0 >= m or r.c0 >= n:
+            raise CoverageError(f"OVERSHOOT: instance ({r.mo},{r.no}) starts at ({r.r0},{r.c0}) outside {m}x{n}")
+        partials[(r.mo, r.no, r.ko)] += 1
+        seen.setdefault((r.mo, r.no), r)
+    for mo, no in seen:
+        have = [partials[(mo, no, ko)] for ko in range(split_k)]
+        extra = [ko for (a, b, ko) in partials if (a, b) == (mo, no) and ko >= split_k]
+        if have != [1] * split_k or extra:
+            raise CoverageError(f"SPLIT: instance ({mo},{no}) has partials {have}{extra or ''}, expected {split_k} once each")
+    count = np.zeros((m, n), dtype=np.int32)
+    for r in seen.values():
+        count[r.r0 : min(r.r1, m), r.c0 : min(r.c1, n)] += 1
+    if (count > 1).any():
+        at = tuple(int(v) for v in np.argwhere(count > 1)[0])
+        raise CoverageError(f"OVERLAP: element {at} is computed {count[at]} times")
+    if (count == 0).any():
+        at = tuple(int(v) for v in np.argwhere(count == 0)[0])
+        raise CoverageError(f"GAP: element {at} is never computed")
+    if split_k > 1 and reductions != 1:
+        raise CoverageError(f"NOREDUCE: {split_k} partials are read by {reductions} reduction bands, expected 1")

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tile choice of a matrix product (docs/spec/compiler.md 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kohakutpu.errors import CompileError
+from kohakutpu.ints import cdiv, up
+from kohakutpu.machine_spec import MachineSpec
+
+LAYER = "L2"
+
+_POWERS = tuple(1 << i for i in range(8))
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """gm x gn sub-tiles an instance, nk K blocks a chunk."""
+
+    gm: int
+    gn: int
+    nk: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A legal tiling with its key; the largest key wins."""
+
+    tiling: Tiling
+    key: tuple[int, int, int, int]
+
+
+def banks(machine: MachineSpec) -> tuple[int, int]:
+    """Entries of one L1 bank of side A and B that an offset reaches."""
+    span = machine.l1_off_span
+    return min(machine.l1_a // machine.banks, span), min(machine.l1_b // machine.banks, span)
+
+
+def candidates(
+    m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None
+) -> Iterator[Candidate]:
+    """Every legal power-of-two tiling of C[m, n] = A[m, k] B[n, k]^T with its key.
+
+    Args:
+        clusters: clusters usable; None leaves the occupancy factor out.
+    """
+    bank_a, bank_b = banks(machine)
+    for gm in _POWERS:
+        for gn in _POWERS:
+            if gm * gn > machine.tiles:
+                continue
+            work = m * n * k
+            instances = cdiv(m, 4 * gm) * cdiv(n, 4 * gn)
+            busy = 1.0 if clusters is None else instances / (cdiv(instances, clusters) * clusters)
+            for nk in _POWERS:
+                if gm * nk > bank_a or gn * nk > bank_b:
+                    continue
+                padded = up(m, 4 * gm) * up(n, 4 * gn) * up(k, 32 * nk)
+                score = 2 * gm * gn / (gm + gn) * (work / padded) * busy
+                yield Candidate(Tiling(gm, gn, nk), (round(4096 * score), nk, -abs(gm - gn), -gm))
+
+
+def choose(m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None) -> Tiling:
+    """The tiling with the largest key.
+
+    Raises:
+        CompileError: an extent below 1.
+    """
+    for name, extent in (("M", m), ("N", n), ("K", k)):
+        if extent < 1:
+            raise CompileError(f"matmul extent {name} = {extent}; extents must be at least 1")
+    return max(candidates(m, n, k, machine, clusters), key=lambda c: c.key).tiling
+
+
+def check(tiling: Tiling, machine: MachineSpec) -> Tiling:
+    """Refuse a tiling named by the caller that the cluster cannot run.
+
+    Raises:
+        CompileError: naming the product, its limit and the fix.
+    """
+    gm, gn, nk = tiling.gm, tiling.gn, tiling.nk
+    bank_a, bank_b = banks(machine)
+    for name, value in (("gm", gm), ("gn", gn), ("nk", nk)):
+        if value < 1:
+            raise CompileError(f"tiling {name} = {value}; it must be at least 1")
+    if gm * gn > machine.tiles:
+        raise CompileError(f"gm*gn = {gm * gn} exceeds the {machine.tiles} resident sub-tiles; reduce gm or gn")
+    if gm * nk > bank_a or gn * nk > bank_b:
+        raise CompileError(
+            f"gm*nk = {gm * nk}, gn*nk = {gn * nk} exceed a bank of {bank_a}/{bank_b} entries; reduce nk"
+        )
+    if machine.k_per_issue == 2 and nk > 1 and nk % 2:
+        raise CompileError(f"nk = {nk} is odd on a double-pumped cluster; use 1 or an even nk")
+    return tiling

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``ktpu`` command."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from kohakuabi import Artifact, ArtifactError
+from kohakudriver import Device, DriverError
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+console = Console(highlight=False)
+
+Target = Annotated[str, typer.Option("--on", help="model:<machine> or rtl:<machine>")]
+
+
+def _fail(message: object) -> typer.Exit:
+    console.print(str(message), style="red", markup=False)
+    return typer.Exit(2)
+
+
+def _open(target: str, **options: object) -> Device:
+    import ktpu
+
+    try:
+        return ktpu.open(target, **options)
+    except (ValueError, RuntimeError) as err:
+        raise _fail(err) from err
+
+
+def _load(path: Path) -> Artifact:
+    try:
+        return Artifact.load(path)
+    except (ArtifactError, OSError) as err:
+        raise _fail(err) from err
+
+
+@app.command()
+def compile(  # noqa: A001 - the command's name
+    m: int,
+    n: int,
+    k: int,
+    out: Annotated[Path, typer.Option("-o", help="artifact to write; .json for the text form")],
+    machine: Annotated[str, typer.Option(help="machine to compile for")] = "mm_mesh_gemm",
+    seed: Annotated[int, typer.Option(help="seed of the random operands")] = 3,
+    tiling: Annotated[str, typer.Option(help="gm,gn,nk by hand")] = "",
+    a: Annotated[Path | None, typer.Option(help=".npy file of A [M][K] instead of random values")] = None,
+    b: Annotated[Path | None, typer.Option(help=".npy file of B [N][K]")] = None,
+) -> None:
+    """Compile C[m, n] = A[m, k] B[n, k]^T into an artifact."""
+    import ktpu
+
+    rng = np.random.default_rng(seed)
+    left = np.load(a) if a else rng.standard_normal((m, k))
+    right = np.load(b) if b else rng.standard_normal((n, k)) / np.sqrt(k)
+    try:
+        knobs = dict(zip(("gm", "gn", "nk"), map(int, tiling.split(",")), strict=True)) if tiling else {}
+        compiled = ktpu.compile(ktpu.matmul(left, right, **knobs), ktpu.machine(machine))
+    except ValueError as err:
+        raise _fail(err) from err
+    compiled.artifact.save(out)
+    console.print(compiled.schedule.text(), markup=False)
+    console.print(f"{out}: {compiled.artifact.meta['counters']}", markup=False)
+
+
+@app.command()
+def replay(
+    file: Annotated[Path, typer.Argument(help="artifact")],
+    on: Target = "rtl:mm_mesh_gemm",
+    waves: Annotated[bool, typer.Option(help="record waves of the RTL")] = False,
+    seed: Annotated[int, typer.Option(help="seed of the memory's random behaviour")] = 1,
+) -> None:
+    """Run an artifact on the model and on another device, and compare every bit."""
+    from ktpu.replay import replay as compare
+
+    artifact = _load(file)
+    machine = on.partition(":")[2]
+    options: dict[str, object] = {"waves": waves, "seed": seed} if on.startswith("rtl:") else {}
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(f"building and starting {on}")
+        model, other = _open(f"model:{machine}"), _open(on, **options)
+        try:
+            report = compare(
+                artifact,
+                model,
+                other,
+                target=on,
+                progress=lambda i, c: bar.update(task, description=f"round {i}: {c:,} cycles"),
+            )
+        except (DriverError, ArtifactError, RuntimeError) as err:
+            raise _fail(err) from err
+        finally:
+            for device in (model, other):
+                device.close()
+    for problem in report.problems:
+        console.print(f"both: {problem}", style="yellow", markup=False)
+    for finding in report.findings():
+        console.print(finding.text(), style="red", markup=False)
+    words = sum(r.words for r in report.rounds)
+    signals = sum(r.signals for r in report.rounds)
+    head = f"{len(report.rounds)} rounds; {words:,} memory words, {signals:,} signals and "
+    head += f"{sum(r.values for r in report.rounds):,} counters compared"
+    if report.agree:
+        console.print(f"[bold green]AGREE[/] model and {on}: {head}, 0 differing bits")
+        return
+    console.print(f"[bold red]DIFFER[/] model and {on}: {head}")
+    console.print(f"reproduce with waves: ktpu replay {file} --on {on} --seed {seed} --waves", markup=False)
+    raise typer.Exit(1)
+
+
+@app.command()
+def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
+    """Print an artifact: steps, disassembled payloads, images and results."""
+    from kohakutpu.isa import cluster
+    from ktpu.diagnosis import places
+
+    artifact = _load(file)
+    console.print(f"machine {artifact.machine} ({artifact.machine_hash}), {artifact.meta.get('counters', {})}", markup=False)
+    for image in artifact.images:
+        console.print(f"image {image.name}: {len(image.data)} bytes at {image.address:#x}", markup=False)
+    for o in artifact.outputs:
+        console.print(f"result {o.name}: {o.layout} {list(o.shape)} at {o.address:#x}", markup=False)
+    for r in artifact.rounds():
+        console.print(f"round {r.index}: " + "; ".join(map(str, r.steps)), markup=False)
+        for p in places(r):
+            console.print(f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {cluster.disasm(p.payload)}", markup=False)
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(ctx: typer.Context, script: Annotated[Path, typer.Argument(help="Python file")], on: Target = "model:mm_mesh_gemm") -> None:
+    """Run a Python file with the device named by --on; the file reads it from ``sys.argv``."""
+    if not script.exists():
+        raise _fail(f"{script} does not exist")
+    sys.argv = [str(script), "--on", on, *ctx.args]
+    runpy.run_path(str(script), run_name="__main__")
+
+
+@app.command()
+def gen(check: Annotated[bool, typer.Option(help="only tell whether anything is stale")] = False) -> None:
+    """Regenerate headers, constants and tables from spec/."""
+    from kohakutpu.gen import main
+
+    raise typer.Exit(main(["--check"] if check else []))

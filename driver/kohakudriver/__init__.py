@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The driver: runs artifacts on a machine behind a transport.
+
+It never imports the compiler; the two meet in :mod:`kohakuabi`.
+"""
+
+from kohakudriver.device import Device, DriverError
+from kohakudriver.result import Fault, NodeResult, RoundResult, RunResult, Signal
+from kohakudriver.transport import Transport
+
+__all__ = ["Device", "DriverError", "Fault", "NodeResult", "RoundResult", "RunResult", "Signal", "Transport"]

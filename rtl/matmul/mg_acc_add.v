@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accumulator float adder of one lane: code = acc_add(x, y), 8 guard bits, the lost bits of the smaller
+// operand reach the sticky for sums and differences alike (required by the specification).
+// Latency 3 cycles (order and align; add and normalise; round), one a cycle. en[s] enables stage s.
+// ACC_MW: 10, 11, 12, 14, 16.
+// Specification: docs/spec/numerics.md 5.3, docs/spec/cluster.md 6.2.
+`default_nettype none
+
+module mg_acc_add #(
+    parameter ACC_MW = 14
+) (
+    input  wire              clk,
+    input  wire [2:0]        en,
+    input  wire [ACC_MW+7:0] x,
+    input  wire [ACC_MW+7:0] y,
+    output wire [ACC_MW+7:0] code
+);
+    localparam MW = ACC_MW;
+    localparam SW = MW + 9;                                // significand with 8 guard bits
+
+    reg [MW:0]   big1_q;                                   // significand of the larger operand
+    reg [SW-1:0] small1_q;                                 // aligned significand of the smaller one
+    reg          lost1_q;
+    reg          sub1_q;
+    reg          sign1_q;
+    reg          keep1_q;
+    reg [6:0]    exp1_q;
+    reg          lost2_q;
+    reg          sign2_q;
+    reg          keep2_q;
+    reg [6:0]    exp2_q;
+
+    wire [31:0]  mag2;
+    wire [4:0]   lz2;
+
+    // {keep, sign, sub, lost, exponent, small, big}; a zero operand is always the smaller one and
+    // contributes nothing, so the other comes through unchanged.
+    function automatic [MW+SW+11:0] align(input [MW+7:0] p, input [MW+7:0] q);
+        /* verilator no_inline_task */
+        reg          swap;
+        reg [MW+7:0] b;
+        reg [MW+7:0] s;
+        reg          b_zero;
+        reg          s_zero;
+        reg [6:0]    diff;
+        reg [SW-1:0] t;
+        reg [SW-1:0] u;
+        begin
+            swap   = q[MW+6:0] > p[MW+6:0];
+            b      = swap ? q : p;
+            s      = swap ? p : q;
+            b_zero = b[MW+6:MW] == 7'd0;                   // then s is zero too
+            s_zero = s[MW+6:MW] == 7'd0;
+            diff   = b[MW+6:MW] - s[MW+6:MW];
+            t      = s_zero ? {SW{1'b0}} : {1'b1, s[MW-1:0], 8'd0};
+            u      = t >> diff;                            // all zero from SW on
+            align  = {s_zero, b[MW+7], b[MW+7] != s[MW+7],
+                      (u << diff) != t,
+                      b[MW+6:MW], u, b_zero ? {(MW+1){1'b0}} : {1'b1, b[MW-1:0]}};
+        end
+    endfunction
+
+    always @(posedge clk) begin
+        if (en[0])
+            {keep1_q, sign1_q, sub1_q, lost1_q, exp1_q, small1_q, big1_q} <= align(x, y);
+        if (en[1]) begin
+            keep2_q <= keep1_q;
+            sign2_q <= sign1_q;
+            lost2_q <= lost1_q;
+            exp2_q  <= exp1_q;
+        end
+    end
+
+    wire [SW:0] wide_big   = {1'b0, big1_q, 8'd0};
+    wire [SW:0] wide_small = {1'b0, small1_q};
+    wire [SW:0] sum        = sub1_q ? wide_big - wide_small : wide_big + wide_small;
+
+    mg_normalize u_normalize (
+        .clk(clk), .en(en[1]), .in({sum, {(31-SW){1'b0}}}), .out_q(mag2), .lz_q(lz2)
+    );
+
+    // Leading one at the top bit of `sum` means one binade above the larger operand.
+    mg_round #(.ACC_MW(MW)) u_round (
+        .clk(clk), .en(en[2]), .mag(mag2), .sticky(lost2_q), .sign(sign2_q),
+        .exp($signed({3'd0, exp2_q}) + 10'sd1 - $signed({5'd0, lz2})), .keep(keep2_q), .code_q(code)
+    );
+endmodule
+
+`default_nettype wire
