@@ -99,6 +99,13 @@ def test_split_entry_is_not_committed() -> None:
     rig.burst(words[26:28], 0, 26)
     assert rig.p.l1[0].entry(6) != 0
     assert asyncs(rig) == 0
+    # a single first word of another entry also ends the open one, and begins its own
+    rig.burst(words[4:6], 0, 4)
+    rig.burst(words[8:9], 0, 80)
+    assert asyncs(rig) == 0x89
+    rig.burst(words[9:12], 0, 81)
+    assert rig.p.l1[0].entry(20) != 0
+    assert asyncs(rig) == 0
     # the two sides share the register: words of B between words of A
     rig.burst(words[28:30], 0, 28)
     rig.burst(words[:4], 1, 0)
@@ -264,6 +271,9 @@ def test_acknowledgement_target() -> None:
     (flit,) = rig.ext.flits
     assert (flit.dst, flit.src, flit.type, flit.txn, flit.last) == (EXT, P, 6, 0x44, 1)
     assert flit.payload >> 216 == 3 << 32
+    for single in DataBurst(P, EXT, 0x55, 0, 0, 0, 1, (0, 0), words).flits():
+        rig.m.deliver(single)
+    assert (rig.ext.flits[-1].dst, rig.ext.flits[-1].txn) == (EXT, 0x55)
     rig.burst(words, 0, 0, ack=Q)  # a third node: a cluster discards it silently
     assert rig.m.shells[Q].sticky == 0
     rig.burst(words, 0, 0, ack=ORCH)

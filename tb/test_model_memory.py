@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory agent, host windows and machine description of the model (docs/spec/memory.md 1 to 9, fabric.md 4)."""
+"""Memory agent, host windows and machine description of the model (docs/spec/memory.md, fabric.md 4)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def burst(
     rig.m.deliver(message.encode("MEM_WR_REQ", **where, txn=txn, rsvd=rsvd, addr=addr, len=n - 1))
     for i in range(n):
         mark = int(i == (n - 1 if last is None else last))
-        rig.m.deliver(message.encode("MEM_WR_DATA", **where, txn=0x99, last=mark) | word(i + 1))
+        rig.m.deliver(message.encode("MEM_WR_DATA", **where, txn=0x99, last=mark) | word(i + 1 & 255))
 
 
 @pytest.mark.parametrize("n", range(1, 9))

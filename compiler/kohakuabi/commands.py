@@ -12,12 +12,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kohakuabi.errors import ArtifactError
 from kohakuabi.steps import Await, Barrier, Kick, Move, Seed, Step
 
 LAYER = "leaf"
 
 AWAIT_MASK = 0x00FF_FF01
 """Bits of NODE_STATUS an await looks at: signal_count and valid, never a code."""
+
+MOVER_SEQUENCE = frozenset({0x10, 0x18, 0x20, 0x28})
+"""HDR, DIM, AXIS, WINDOW: they select, stage and commit, so only all of them or none are skipped."""
+
+MOVER_LATCHED = frozenset({0x30, 0x38, 0x40, 0x50})
+"""INDEX, SEED, IMM, GATHER: plain values. Every other mover register is an event."""
+
+REGISTER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -27,7 +36,7 @@ class Command:
     Args:
         op: ``WR``, ``POLL`` or ``DONE``.
         register: name of the register of the orchestrator window; empty for DONE.
-        index: element of a register array (NODE_STATUS, AUX_CFG offset), else 0.
+        index: element of a register array (NODE_STATUS, AUX_CFG), else 0.
         data: value written, awaited, or the DONE code.
         mask: bits a POLL compares.
     """
@@ -50,13 +59,13 @@ class RoundBuilder:
 
     expect: dict[tuple[int, int], int] = field(default_factory=dict)
     commands: list[Command] = field(default_factory=list)
-    _shadow: dict[str, int] = field(default_factory=dict)
-    _last_move: tuple[tuple[int, int], ...] | None = None
+    _shadow: dict[tuple[str, int], int] = field(default_factory=dict)
+    _last_sequence: tuple[tuple[int, int], ...] | None = None
 
-    def _latched(self, register: str, value: int) -> None:
-        if self._shadow.get(register) != value:
-            self.commands.append(Command("WR", register, 0, value))
-            self._shadow[register] = value
+    def _latched(self, register: str, value: int, index: int = 0) -> None:
+        if self._shadow.get((register, index)) != value:
+            self.commands.append(Command("WR", register, index, value))
+            self._shadow[(register, index)] = value
 
     def _event(self, register: str, value: int, index: int = 0) -> None:
         self.commands.append(Command("WR", register, index, value))
@@ -81,14 +90,24 @@ class RoundBuilder:
         self.commands.append(Command("POLL", "NODE_STATUS", step.y << 4 | step.x, want, AWAIT_MASK))
 
     def move(self, step: Move) -> None:
-        """Program the mover, start it and wait; an identical set-up is skipped only as a whole."""
-        setup, start = step.writes[:-1], step.writes[-1:]
-        if setup != self._last_move:
-            for offset, value in setup:
-                self._event("AUX_CFG", value, offset)
-            self._last_move = setup
-        for offset, value in start:
-            self._event("AUX_CFG", value, offset)
+        """Program the mover, start it and wait.
+
+        Raises:
+            ArtifactError: an offset that names no register of the window.
+        """
+        sequence = tuple(w for w in step.writes if w[0] in MOVER_SEQUENCE)
+        known = sequence == self._last_sequence
+        self._last_sequence = sequence
+        for offset, value in step.writes:
+            index, rest = divmod(offset, REGISTER_BYTES)
+            if rest or offset < 0:
+                raise ArtifactError(
+                    f"move writes offset {offset:#x}; registers stand at multiples of {REGISTER_BYTES}"
+                )
+            if offset in MOVER_LATCHED:
+                self._latched("AUX_CFG", value, index)
+            elif not (known and offset in MOVER_SEQUENCE):
+                self._event("AUX_CFG", value, index)
         self.commands.append(Command("POLL", "AUX_STAT", 0, 0, 1))
 
     def add(self, step: Step) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 LAYER = "leaf"
 
@@ -36,9 +36,14 @@ class Await:
 
 @dataclass(frozen=True)
 class Move:
-    """One move of the memory mover: its register writes ``(offset, value)`` in order."""
+    """One move of the memory mover.
 
-    writes: tuple[tuple[int, int], ...] = field(default_factory=tuple)
+    Args:
+        writes: register writes ``(byte offset in the mover's window, value)`` in order,
+            the start of the move included.
+    """
+
+    writes: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,20 @@ from typing import Any
 LAYER = "leaf"
 
 FEATURES = frozenset(
-    "drain_rowmajor xform_granule vec_mx_store shared_fetch desc_fill vshuf_pred emit_fuse "
-    "stage_l2 adapter_l2".split()
+    [
+        "drain_rowmajor",
+        "xform_granule",
+        "vec_mx_store",
+        "shared_fetch",
+        "desc_fill",
+        "vshuf_pred",
+        "emit_fuse",
+        "stage_l2",
+        "adapter_l2",
+    ]
 )
 UNOFFERED = frozenset({"shared_fetch", "desc_fill"})
+_MAY_BE_ZERO = ("stage_bytes", "arena_base")
 
 Node = tuple[int, int]
 
@@ -35,7 +45,7 @@ class MachineSpec:
     """The machine a program is compiled for.
 
     Raises:
-        ValueError: a feature name that is not in the list, or that no machine offers.
+        ValueError: a feature name that is not in the list or that no machine offers, or a number below 1.
     """
 
     name: str
@@ -57,6 +67,7 @@ class MachineSpec:
     acc_mw: int = 14
     stage_flits: int = 128
     ncmd: int = 128
+    credit_max: int = 32
     inst_depth: Mapping[str, int] = field(default_factory=lambda: {"MG": 32, "VC": 32})
     max_inflight: Mapping[str, int] = field(default_factory=lambda: {"MG": 1, "VC": 1})
     ackq: Mapping[str, int] = field(default_factory=lambda: {"MG": 128, "VC": 64})
@@ -69,10 +80,18 @@ class MachineSpec:
     def __post_init__(self) -> None:
         unknown = self.features - FEATURES
         if unknown:
-            raise ValueError(f"machine {self.name}: unknown features {sorted(unknown)}; known: {sorted(FEATURES)}")
+            raise ValueError(
+                f"machine {self.name}: unknown features {sorted(unknown)}; known: {sorted(FEATURES)}"
+            )
         reserved = self.features & UNOFFERED
         if reserved:
-            raise ValueError(f"machine {self.name}: {sorted(reserved)} have no encoding; no machine offers them")
+            raise ValueError(
+                f"machine {self.name}: {sorted(reserved)} have no encoding; no machine offers them"
+            )
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if isinstance(value, int) and value < (0 if f.name in _MAY_BE_ZERO else 1):
+                raise ValueError(f"machine {self.name}: {f.name} = {value}; it must be at least 1")
 
     def units(self, kind: str, mesh: int = 0) -> tuple[Node, ...]:
         """Coordinates of all units of ``kind`` ("MG", "VC") in scan order.
@@ -93,7 +112,12 @@ class MachineSpec:
     def credit(self) -> int:
         """Largest credit seed: the smallest instruction FIFO among the units present."""
         kinds = {k for m in self.meshes for k, nodes in m.units.items() if nodes}
-        return min((self.inst_depth[k] for k in kinds if k in self.inst_depth), default=32)
+        return min([self.credit_max, *(self.inst_depth[k] for k in kinds if k in self.inst_depth)])
+
+    @property
+    def bank_entries(self) -> tuple[int, int]:
+        """Entries of one half of the cluster's L1, side A and side B (docs/spec/compiler.md 5.3)."""
+        return min(self.l1_a // self.banks, self.l1_off_span), min(self.l1_b // self.banks, self.l1_off_span)
 
     def digest(self) -> str:
         """Hash of every field; an artifact carries it, so it never runs on another machine."""
@@ -105,8 +129,11 @@ class MachineSpec:
             value = getattr(self, f.name)
             if f.name == "meshes":
                 value = [
-                    {"units": {k: [list(n) for n in v] for k, v in sorted(m.units.items())},
-                     "mem_ports": [list(n) for n in m.mem_ports], "orch": m.orch and list(m.orch)}
+                    {
+                        "units": {k: [list(n) for n in v] for k, v in sorted(m.units.items())},
+                        "mem_ports": [list(n) for n in m.mem_ports],
+                        "orch": m.orch and list(m.orch),
+                    }
                     for m in value
                 ]
             elif f.name == "features":
@@ -129,7 +156,7 @@ class MachineSpec:
             orch=tuple(text["orch"]) if text.get("orch") else None,
         )
         names = {f.name for f in fields(cls)}
-        offered = frozenset(text.get("features", ())) & FEATURES
+        offered = frozenset(text.get("features", ()))
         extra = {k: v for k, v in text.items() if k in names - {"name", "meshes", "features", "units"}}
         built = text.get("params", {}).get("MG", {})
         for parameter, name in (("TILES", "tiles"), ("GA", "l1_a"), ("GB", "l1_b"), ("ACC_MW", "acc_mw")):

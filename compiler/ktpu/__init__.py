@@ -8,7 +8,18 @@
 """
 
 from kohakutpu.tensor import linear, matmul
+
 from ktpu.compiling import Compiled, compile, read_output
 from ktpu.devices import TargetError, machine, machines, open
 
-__all__ = ["Compiled", "TargetError", "compile", "linear", "machine", "machines", "matmul", "open", "read_output"]
+__all__ = [
+    "Compiled",
+    "TargetError",
+    "compile",
+    "linear",
+    "machine",
+    "machines",
+    "matmul",
+    "open",
+    "read_output",
+]

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import numpy.typing as npt
 import typer
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
 from kohakuabi import Artifact, ArtifactError
 from kohakudriver import Device, DriverError
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(highlight=False)
@@ -43,8 +43,19 @@ def _load(path: Path) -> Artifact:
         raise _fail(err) from err
 
 
+def _operand(
+    name: str, path: Path | None, shape: tuple[int, int], rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
+    if path is None:
+        return rng.standard_normal(shape)
+    array: npt.NDArray[np.float64] = np.load(path)
+    if array.shape != shape:
+        raise ValueError(f"--{name} {path} holds {array.shape}, the product needs {shape}")
+    return array
+
+
 @app.command()
-def compile(  # noqa: A001 - the command's name
+def compile(  # noqa: PLR0917 - the command line: m n k, the rest are options
     m: int,
     n: int,
     k: int,
@@ -59,14 +70,14 @@ def compile(  # noqa: A001 - the command's name
     import ktpu
 
     rng = np.random.default_rng(seed)
-    left = np.load(a) if a else rng.standard_normal((m, k))
-    right = np.load(b) if b else rng.standard_normal((n, k)) / np.sqrt(k)
     try:
+        left = _operand("a", a, (m, k), rng)
+        right = _operand("b", b, (n, k), rng) if b else rng.standard_normal((n, k)) / np.sqrt(k)
         knobs = dict(zip(("gm", "gn", "nk"), map(int, tiling.split(",")), strict=True)) if tiling else {}
         compiled = ktpu.compile(ktpu.matmul(left, right, **knobs), ktpu.machine(machine))
-    except ValueError as err:
+        compiled.artifact.save(out)
+    except (ValueError, OSError) as err:
         raise _fail(err) from err
-    compiled.artifact.save(out)
     console.print(compiled.schedule.text(), markup=False)
     console.print(f"{out}: {compiled.artifact.meta['counters']}", markup=False)
 
@@ -87,7 +98,8 @@ def replay(
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(f"building and starting {on}")
-        model, other = _open(f"model:{machine}"), _open(on, **options)
+        other = _open(on, **options)
+        model = _open(f"model:{machine}")
         try:
             report = compare(
                 artifact,
@@ -121,10 +133,14 @@ def replay(
 def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
     """Print an artifact: steps, disassembled payloads, images and results."""
     from kohakutpu.isa import cluster
+
     from ktpu.diagnosis import places
 
     artifact = _load(file)
-    console.print(f"machine {artifact.machine} ({artifact.machine_hash}), {artifact.meta.get('counters', {})}", markup=False)
+    console.print(
+        f"machine {artifact.machine} ({artifact.machine_hash}), {artifact.meta.get('counters', {})}",
+        markup=False,
+    )
     for image in artifact.images:
         console.print(f"image {image.name}: {len(image.data)} bytes at {image.address:#x}", markup=False)
     for o in artifact.outputs:
@@ -132,11 +148,17 @@ def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
     for r in artifact.rounds():
         console.print(f"round {r.index}: " + "; ".join(map(str, r.steps)), markup=False)
         for p in places(r):
-            console.print(f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {cluster.disasm(p.payload)}", markup=False)
+            console.print(
+                f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {cluster.disasm(p.payload)}", markup=False
+            )
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def run(ctx: typer.Context, script: Annotated[Path, typer.Argument(help="Python file")], on: Target = "model:mm_mesh_gemm") -> None:
+def run(
+    ctx: typer.Context,
+    script: Annotated[Path, typer.Argument(help="Python file")],
+    on: Target = "model:mm_mesh_gemm",
+) -> None:
     """Run a Python file with the device named by --on; the file reads it from ``sys.argv``."""
     if not script.exists():
         raise _fail(f"{script} does not exist")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kohakuabi import Artifact, Image, Output
 from kohakutpu.dispatch import link
+from kohakutpu.graph import contractions
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program import UnitProgram, emit
-from kohakutpu.schedule.ir import Schedule
-from kohakutpu.schedule.layout import F16, from_key
-from kohakutpu.schedule.lower import lower, pack_operands
+from kohakutpu.program import UnitProgram, assemble
+from kohakutpu.schedule import Schedule, emit, from_key, pack_operands, plan
+from kohakutpu.schedule.layout import F16
 from kohakutpu.tensor import Call
 
 
@@ -32,7 +32,7 @@ class Compiled:
         return "\n\n".join(parts)
 
 
-def compile(  # noqa: A001 - the field's word for it
+def compile(
     call: Call,
     machine: MachineSpec,
     *,
@@ -47,13 +47,13 @@ def compile(  # noqa: A001 - the field's word for it
         clusters: use only the first so many clusters.
         occupancy: weigh idle clusters in the tile choice.
         emit_fuse: hand results out with the last sweep; off emits separate drains.
-        pass_budget: instructions a program (4..stage_flits).
+        pass_budget: instructions a program (1..stage_flits).
 
     Raises:
         kohakutpu.errors.CompileError: naming the object, the value, the limit and the fix.
     """
-    schedule = lower(
-        call.trace.graph,
+    schedule = plan(
+        contractions(call.trace.graph),
         machine,
         clusters=clusters,
         occupancy=occupancy,
@@ -64,7 +64,9 @@ def compile(  # noqa: A001 - the field's word for it
     packed = pack_operands(schedule, dict(call.operands))
     images = [Image(schedule.buffers[n].address, data, n) for n, data in packed.items()]
     outputs = [
-        Output(b.name, b.address, b.nbytes, b.layout, b.shape) for b in schedule.buffers.values() if b.role == "out"
+        Output(b.name, b.address, b.nbytes, b.layout, b.shape)
+        for b in schedule.buffers.values()
+        if b.role == "out"
     ]
     meta = {
         "kernel": call.trace.kernel,
@@ -73,7 +75,7 @@ def compile(  # noqa: A001 - the field's word for it
         "schedule": schedule.text(),
         "notes": [f"{o.name}: FP16 result, bound unknown, saturates at 65504" for o in outputs],
     }
-    artifact = link(machine, programs, images, outputs, meta)
+    artifact = link(machine, [assemble(band, machine) for band in programs], images, outputs, meta)
     return Compiled(call, machine, schedule, programs, artifact)
 
 

@@ -53,11 +53,13 @@ def split_target(target: str) -> tuple[str, str]:
     """
     kind, _, name = target.partition(":")
     if kind not in ("model", "rtl") or not name:
-        raise TargetError(f"target {target!r}; use model:<machine> or rtl:<machine>, machines: {', '.join(machines())}")
+        raise TargetError(
+            f"target {target!r}; use model:<machine> or rtl:<machine>, machines: {', '.join(machines())}"
+        )
     return kind, name
 
 
-def open(target: str, **options: Any) -> Device:  # noqa: A001 - the field's word for it
+def open(target: str, **options: Any) -> Device:
     """Open a device.
 
     Args:
@@ -66,14 +68,17 @@ def open(target: str, **options: Any) -> Device:  # noqa: A001 - the field's wor
             :class:`kohakubench.session.RtlSession`.
 
     Raises:
-        TargetError: an unknown target.
+        TargetError: an unknown target, or an option the target does not have.
     """
     kind, name = split_target(target)
     text = description(name)
+    digest = machine(name).digest()
     if kind == "model":
+        if options:
+            raise TargetError(f"{target}: the model has no options, got {', '.join(sorted(options))}")
         from kohakutpu.model.transport import ModelTransport
 
-        return Device(ModelTransport(text))
+        return Device(ModelTransport(text), digest)
     from kohakubench.session import RtlSession
 
-    return Device(RtlSession(name, **options))
+    return Device(RtlSession(name, **options), digest)

@@ -6,16 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kohakuabi import Artifact
-from kohakuabi.artifact import Round
+from kohakuabi.parts import Round
 from kohakuabi.steps import Kick
-from kohakutpu.isa import cluster, explain_fault
-from kohakutpu.isa.message import disasm as disasm_flit
+from kohakudriver import Signal
+from kohakutpu.isa import cluster, message
+from kohakutpu.isa.generated import ClusterOp, MessageType
 from kohakutpu.schedule.layout import Tile, from_key
 
 WORD = 32
 FIRST_BITS = 6
+FIRST_ELEMENTS = 4
 LAST_FLITS = 6
-_OP_GEMM, _OP_DRAIN = 2, 3
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,9 @@ def written_span(payload: int) -> tuple[int, int] | None:
     f = cluster.decode(payload)
     if f["dnode"]:
         return None
-    if f["op"] == _OP_GEMM and f["emit"]:
+    if f["op"] == ClusterOp.GEMM and f["emit"]:
         words = (f["gm"] or 1) * (f["gn"] or 1)
-    elif f["op"] == _OP_DRAIN and not f["fuse"]:
+    elif f["op"] == ClusterOp.DRAIN and not f["fuse"]:
         words = f["n"] or 1
     else:
         return None
@@ -85,15 +86,27 @@ def writer_of(r: Round, address: int) -> Place | None:
     return found
 
 
-def element_of(artifact: Artifact, address: int) -> str | None:
-    """Which result elements the word at ``address`` holds."""
+def elements_of(artifact: Artifact, address: int, bits: list[int]) -> str | None:
+    """The result elements that ``bits`` of the word at ``address`` belong to."""
     for o in artifact.outputs:
-        if o.address <= address < o.address + o.nbytes:
-            order = from_key(o.layout)
-            if isinstance(order, Tile):
-                row, col = order.locate((address - o.address) // WORD)
-                return f"{o.name}[{row}:{row + 4}, {col}:{col + 4}] of shape {list(o.shape)}"
-            return f"{o.name} at byte {address - o.address}"
+        if not o.address <= address < o.address + o.nbytes:
+            continue
+        order = from_key(o.layout)
+        if not isinstance(order, Tile):
+            return f"{o.name} at byte {address - o.address + bits[0] // 8}"
+        row, col = order.locate((address - o.address) // WORD)
+        places = [(row + n // 4, col + n % 4) for n in dict.fromkeys(bit // 16 for bit in bits)]
+        shown = ", ".join(f"{o.name}[{r},{c}]" for r, c in places[:FIRST_ELEMENTS])
+        more = (
+            f" and {len(places) - FIRST_ELEMENTS} more of its sub-tile"
+            if len(places) > FIRST_ELEMENTS
+            else ""
+        )
+        inside = any(r < o.shape[0] and c < o.shape[1] for r, c in places)
+        return f"{shown}{more} of shape {list(o.shape)}" + ("" if inside else ", padding")
+    for i in artifact.images:
+        if i.address <= address < i.end:
+            return f"operand {i.name} at byte {address - i.address + bits[0] // 8}"
     return None
 
 
@@ -103,21 +116,28 @@ def memory_difference(
     address: int,
     expected: bytes,
     got: bytes,
+    *,
     count: int,
     taps: dict[str, list[tuple[int, int]]] | None,
 ) -> Finding:
-    """The first differing word, its writer, its flit and its bits."""
+    """The first differing word, its writer, its flit and its bits.
+
+    Args:
+        expected, got: the 32 bytes at ``address``.
+        count: how many words of the region differ.
+        taps: recorded transfers of the links, if the target keeps them.
+    """
     exp, have = int.from_bytes(expected, "little"), int.from_bytes(got, "little")
     bits = [i for i in range(8 * WORD) if (exp ^ have) >> i & 1]
-    shown = ", ".join(map(str, bits[:FIRST_BITS])) + (f" and {len(bits) - FIRST_BITS} more" if len(bits) > FIRST_BITS else "")
+    shown = ", ".join(map(str, bits[:FIRST_BITS]))
+    if len(bits) > FIRST_BITS:
+        shown += f" and {len(bits) - FIRST_BITS} more"
     finding = Finding(f"memory: {count} words differ, the first at address {address:#x}")
-    where = element_of(artifact, address)
-    if where:
-        lanes = sorted({b // 16 for b in bits})
-        elements = ", ".join(f"({n // 4},{n % 4})" for n in lanes)
-        finding.lines.append(f"result   {where}, sub-tile elements {elements}")
+    finding.lines.append(f"element  {elements_of(artifact, address, bits) or 'outside every buffer'}")
     place = writer_of(r, address)
-    finding.lines.append(f"step     {place.text() if place else f'round {r.index}: no instruction writes this word'}")
+    finding.lines.append(
+        f"step     {place.text() if place else f'round {r.index}: no instruction writes this word'}"
+    )
     finding.lines += [f"expected {exp:064x}", f"got      {have:064x}", f"bits     {shown}"]
     if taps is not None and place is not None:
         finding.lines += _flits(taps, place, address)
@@ -125,39 +145,57 @@ def memory_difference(
 
 
 def _flits(taps: dict[str, list[tuple[int, int]]], place: Place, address: int) -> list[str]:
+    """The flits that carried the word, by the tap on its writer's output link."""
     x, y = place.node
     name = next((n for n in taps if n.endswith(f"_{x}_{y}_out")), None)
     if name is None:
         return []
     seen = taps[name]
-    hit = None
-    for i, (_, flit) in enumerate(seen):
-        base, length = flit >> 216 & (1 << 40) - 1, flit >> 208 & 255
-        if flit >> 268 & 15 == 1 and base <= address <= base + WORD * length:
-            hit = (i, (address - base) // WORD)
-    if hit is None:
+    carrier = _carrier(seen, address)
+    if carrier is None:
         return [f"link     {name}: no write of this word among its last {len(seen)} flits"]
-    data, i = hit[1], hit[0]
-    carrier, left = i, data + 1
-    while carrier + 1 < len(seen) and left:
-        carrier += 1
-        left -= seen[carrier][1] >> 268 & 15 == 4
     lines = [f"link     {name}: written by the flit of cycle {seen[carrier][0]}; the flits up to it:"]
     for cycle, flit in seen[max(0, carrier - LAST_FLITS + 1) : carrier + 1]:
-        lines.append(f"         {cycle:>8}  {disasm_flit(flit)}")
+        lines.append(f"         {cycle:>8}  {message.disasm(flit)}")
     return lines
 
 
-def signal_difference(r: Round, node: tuple[int, int], index: int, expected: str, got: str) -> Finding:
-    """A completion that differs, with the instruction it belongs to."""
-    finding = Finding(f"signals of node ({node[0]},{node[1]}): number {index} differs")
+def _carrier(seen: list[tuple[int, int]], address: int) -> int | None:
+    """Index of the last data flit that carries the word at ``address``."""
+    found = None
+    left = -1
+    for i, (_, flit) in enumerate(seen):
+        sent = message.decode(flit)
+        if sent.header["type"] == MessageType.MEM_WR_REQ:
+            word, rest = divmod(address - sent.fields["addr"], WORD)
+            left = word if rest == 0 and 0 <= word <= sent.fields["len"] else -1
+        elif sent.header["type"] == MessageType.MEM_WR_DATA:
+            found = i if left == 0 else found
+            left -= 1
+    return found
+
+
+def signal_difference(
+    r: Round, node: tuple[int, int], kind: str, index: int, *, expected: Signal | None, got: Signal | None
+) -> Finding:
+    """A signal that differs; a completion with the instruction it belongs to."""
+    finding = Finding(f"{kind} of node ({node[0]},{node[1]}): number {index} differs")
     mine = [p for p in places(r) if p.node == node]
-    if index < len(mine):
+    if kind == "completions" and index < len(mine):
         finding.lines.append(f"step     {mine[index].text()}")
-    finding.lines += [f"expected {expected}", f"got      {got}"]
+    finding.lines.append(f"expected {expected.text() if expected else 'nothing'}")
+    finding.lines.append(f"got      {got.text() if got else 'nothing'}")
+    if expected and got and expected.arg != got.arg:
+        bits = [i for i in range(32) if (expected.arg ^ got.arg) >> i & 1]
+        finding.lines.append(f"bits     {', '.join(map(str, bits))} of the argument")
     return finding
 
 
-def explain(arg: int) -> str:
-    """A fault word in words."""
-    return explain_fault(arg)
+def value_difference(what: str, expected: object, got: object, lines: list[str]) -> Finding:
+    """A register or counter that differs."""
+    if isinstance(expected, int) and isinstance(got, int):
+        bits = [str(i) for i in range(64) if (expected ^ got) >> i & 1]
+        return Finding(
+            f"{what}: expected {expected:#x}, got {got:#x}", [f"bits     {', '.join(bits)}", *lines]
+        )
+    return Finding(f"{what}: expected {expected}, got {got}", lines)

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import zip_longest
 
 import numpy as np
-
-from kohakuabi import Artifact
-from kohakuabi.artifact import Round
+from kohakuabi import Artifact, Round
 from kohakudriver import Device, NodeResult, RoundResult
-from ktpu.diagnosis import Finding, memory_difference, signal_difference
+from kohakudriver.registers import fields, pack
+
+from ktpu.diagnosis import Finding, memory_difference, signal_difference, value_difference
 
 WORD = 32
 GUARD_BYTES = 4096
-_FAULT = 4
 
 
 @dataclass
@@ -80,21 +81,28 @@ def replay(
 ) -> ReplayReport:
     """Run ``artifact`` on both devices, round by round, and compare after each.
 
-    The comparison stops at the first round that differs: later ones only repeat its damage.
+    Both start from reset and from zeroed buffers. The comparison stops at the first round that
+    differs or fails: later ones only repeat its damage.
+
+    Raises:
+        kohakuabi.ArtifactError, kohakudriver.DriverError: a program that does not run on a device.
     """
     report = ReplayReport(artifact, target)
-    artifact.check()
-    for device in (model, other):
-        device.load(artifact)
     size = min(int(d.description.get("dram_bytes", 1 << 32)) for d in (model, other))
-    costs = artifact.meta.get("modelled_cycles", [])
+    for device in (model, other):
+        device.reset()
+        for address, n in regions(artifact, size):
+            device.write(address, bytes(n))
+        device.load(artifact)
     for r in artifact.rounds():
-        cost = costs[r.index] if r.index < len(costs) else 0
+        cost = artifact.cycles(r.index)
         expected = model.run_round(r, cost)
-        got = other.run_round(r, cost, None if progress is None else (lambda c, i=r.index: progress(i, c)))
+        got = other.run_round(r, cost, partial(progress, r.index) if progress else None)
         round_report = RoundReport(r.index, failed=expected.failed)
-        _compare_memory(round_report, artifact, r, model, other, size)
-        _compare_round(round_report, r, expected, got)
+        _compare_memory(round_report, artifact, r, (model, other), size)
+        _compare_round(round_report, expected, got)
+        for want, have in zip(expected.nodes, got.nodes, strict=True):
+            _compare_node(round_report, r, want, have)
         report.rounds.append(round_report)
         report.problems += [f"round {r.index}: {p}" for p in expected.problems()]
         if round_report.findings or expected.failed or got.failed:
@@ -103,8 +111,9 @@ def replay(
 
 
 def _compare_memory(
-    report: RoundReport, artifact: Artifact, r: Round, model: Device, other: Device, size: int
+    report: RoundReport, artifact: Artifact, r: Round, devices: tuple[Device, Device], size: int
 ) -> None:
+    model, other = devices
     for address, n in regions(artifact, size):
         expected, got = model.read(address, n), other.read(address, n)
         report.words += n // WORD
@@ -114,34 +123,40 @@ def _compare_memory(
         g = np.frombuffer(got, np.uint8).reshape(-1, WORD)
         bad = np.flatnonzero((e != g).any(axis=1))
         first = int(bad[0])
+        at = address + WORD * first
         taps = getattr(other.transport, "taps", None)
+        seen = taps() if taps else None
         report.findings.append(
             memory_difference(
-                artifact,
-                r,
-                address + WORD * first,
-                e[first].tobytes(),
-                g[first].tobytes(),
-                len(bad),
-                taps() if taps else None,
+                artifact, r, at, e[first].tobytes(), g[first].tobytes(), count=len(bad), taps=seen
             )
         )
 
 
-def _compare_round(report: RoundReport, r: Round, expected: RoundResult, got: RoundResult) -> None:
+def _compare_round(report: RoundReport, expected: RoundResult, got: RoundResult) -> None:
     names = ["eng_ctrl", "eng_pc", "eng_code", "err_stat", "prog_stat", "sig_done"]
     if not expected.failed:
-        names += ["dram_words", "mem_fault", "mem_drop"]
-    elif bin(expected.err_stat).count("1") == 1 and (expected.err_info >> 48) <= 1:
-        names += ["err_info"]
-    for name in names:
+        names += ["dram_words", "stage_words"]
+    if fields("ERR_INFO", expected.err_info)["events"] <= 1:
+        names.append("err_info")
+    if fields("MEM_DROP", expected.mem_drop)["faults"] <= 1:
+        names.append("mem_fault")
+    values = [(name, getattr(expected, name), getattr(got, name)) for name in names]
+    values.append(("mem_drop", _comparable_drop(expected.mem_drop), _comparable_drop(got.mem_drop)))
+    if expected.aux_stat is not None and got.aux_stat is not None:
+        e, g = fields("MV_STAT", expected.aux_stat), fields("MV_STAT", got.aux_stat)
+        values += [(f"aux_stat.{n}", e[n], g[n]) for n in ("moves", "fault", "nonfinite", "sticky")]
+    for name, want, have in values:
         report.values += 1
-        e, g = getattr(expected, name), getattr(got, name)
-        if e != g:
-            shown = (f"{e:#x}", f"{g:#x}") if isinstance(e, int) else (str(e), str(g))
-            report.findings.append(Finding(f"{name} after round {r.index}: expected {shown[0]}, got {shown[1]}"))
-    for e, g in zip(expected.nodes, got.nodes, strict=True):
-        _compare_node(report, r, e, g)
+        if want != have:
+            what = f"{name} after round {expected.index}"
+            report.findings.append(value_difference(what, want, have, got.problems()))
+
+
+def _comparable_drop(value: int) -> int:
+    """MEM_DROP with the number of memory faults reduced to some or none."""
+    f = fields("MEM_DROP", value)
+    return pack("MEM_DROP", **{**f, "faults": min(f["faults"], 1)})
 
 
 def _compare_node(report: RoundReport, r: Round, expected: NodeResult, got: NodeResult) -> None:
@@ -150,15 +165,14 @@ def _compare_node(report: RoundReport, r: Round, expected: NodeResult, got: Node
         e, g = getattr(expected, name), getattr(got, name)
         if e != g:
             x, y = expected.node
-            report.findings.append(Finding(f"{name} of node ({x},{y}): expected {e:#x}, got {g:#x}"))
+            what = f"{name} of node ({x},{y}) after round {r.index}"
+            report.findings.append(value_difference(what, e, g, got.problems()))
     for name in ("completions", "data_received"):
         want, have = getattr(expected, name), getattr(got, name)
         if want is None or have is None:
             continue
         report.signals += len(want)
-        for i in range(max(len(want), len(have))):
-            e = want[i].text() if i < len(want) else "nothing"
-            g = have[i].text() if i < len(have) else "nothing"
+        for i, (e, g) in enumerate(zip_longest(want, have)):
             if e != g:
-                report.findings.append(signal_difference(r, expected.node, i, e, g))
+                report.findings.append(signal_difference(r, expected.node, name, i, expected=e, got=g))
                 break

@@ -4,22 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from kohakuabi import Artifact, Command
-from kohakuabi.artifact import Round
-from kohakuabi.commands import build_round
-from kohakuabi.steps import Kick, Step
+from kohakuabi import Artifact, Command, Round, build_round
+from kohakuabi.steps import Kick, Move, Step
+
 from kohakudriver import generated as g
-from kohakudriver.registers import address, fields
+from kohakudriver.registers import address, fields, pack
 from kohakudriver.result import Node, NodeResult, RoundResult, RunResult, Signal
 from kohakudriver.transport import Transport
 
+LAYER = "L0"
+
 ALL_ONES = (1 << 64) - 1
+MIN_POLL_LIMIT = 4096
 CONTROL_REPLY_TRIES = 64
 IDLE_TRIES = 64
 CYCLES_PER_POLL = 96
 """Upper bound of one POLL read with its wait, used only to bound a run."""
+CYCLES_PER_ROUND = 100_000
+"""Upper bound of everything in a round that is no POLL."""
+
+_OPS = {"WR": g.OP_WR, "POLL": g.OP_POLL, "DONE": g.OP_DONE}
+_RESULT_REGISTERS = [
+    "ENG_CTRL",
+    "ENG_PC",
+    "ENG_CODE",
+    "ERR_STAT",
+    "ERR_INFO",
+    "PROG_STAT",
+    "SIG_DONE",
+    "MEM_FAULT",
+    "MEM_DROP",
+    "MEM_DRAMCNT",
+    "MEM_STGCNT",
+]
 
 RoundHook = Callable[[Round, RoundResult], None]
 
@@ -29,10 +49,20 @@ class DriverError(RuntimeError):
 
 
 class Device:
-    """Owns a transport and the cumulative signal counts of its nodes."""
+    """Owns a transport and the cumulative signal counts of its nodes.
 
-    def __init__(self, transport: Transport) -> None:
+    Args:
+        transport: the machine.
+        machine_hash: digest of the MachineSpec programs for this machine are compiled with;
+            None accepts any program that names this machine.
+
+    Raises:
+        DriverError: the machine is not what its description says.
+    """
+
+    def __init__(self, transport: Transport, machine_hash: str | None = None) -> None:
         self.transport = transport
+        self.machine_hash = machine_hash
         self.description: dict[str, Any] = transport.description
         self.name: str = self.description["name"]
         self.nodes: list[Node] = sorted(
@@ -61,35 +91,54 @@ class Device:
         for node, value in zip(self.nodes, values, strict=True):
             self._expect[node] = fields("NODE_STATUS", value)["signal_count"]
 
+    def reset(self) -> None:
+        """Reset the machine; memory keeps its contents."""
+        self.transport.reset()
+        self.resync()
+
     # -- memory --
     def write(self, addr: int, data: bytes) -> None:
-        """Write bytes at a 40-bit address; whole 32-byte words.
+        """Write bytes at a 40-bit address.
 
         Raises:
-            DriverError: an address or length that is not a whole number of words.
+            DriverError: an address or length that is not a whole number of 32-byte words.
         """
-        if addr % g.MEM_WORD_BYTES or len(data) % g.MEM_WORD_BYTES:
-            raise DriverError(f"write of {len(data)} bytes at {addr:#x}: whole words of {g.MEM_WORD_BYTES} bytes only")
+        self._check_words("write", addr, len(data))
         self.transport.mem_write(addr, data)
 
     def read(self, addr: int, n: int) -> bytes:
-        """Read ``n`` bytes at a 40-bit address; whole 32-byte words."""
-        if addr % g.MEM_WORD_BYTES or n % g.MEM_WORD_BYTES:
-            raise DriverError(f"read of {n} bytes at {addr:#x}: whole words of {g.MEM_WORD_BYTES} bytes only")
+        """Read ``n`` bytes at a 40-bit address.
+
+        Raises:
+            DriverError: an address or length that is not a whole number of 32-byte words.
+        """
+        self._check_words("read", addr, n)
         return self.transport.mem_read(addr, n)
+
+    @staticmethod
+    def _check_words(what: str, addr: int, n: int) -> None:
+        if addr % g.MEM_WORD_BYTES or n % g.MEM_WORD_BYTES:
+            raise DriverError(
+                f"{what} of {n} bytes at {addr:#x}: whole words of {g.MEM_WORD_BYTES} bytes only"
+            )
+        if n < 0 or not 0 <= addr <= (1 << g.ADDR_W) - n:
+            raise DriverError(f"{what} of {n} bytes at {addr:#x}: it leaves the {g.ADDR_W}-bit address space")
 
     # -- programs --
     def load(self, artifact: Artifact) -> None:
-        """Write the artifact's images into memory.
+        """Check an artifact and write its images into memory.
 
         Raises:
             DriverError: compiled for another machine.
+            kohakuabi.ArtifactError: compiled for another build of this machine, or unfit to run.
         """
         if artifact.machine != self.name:
-            raise DriverError(f"artifact was compiled for {artifact.machine}, this device is {self.name}; compile it again")
+            raise DriverError(
+                f"artifact was compiled for {artifact.machine}, this device is {self.name}; compile it again"
+            )
+        artifact.check(self.machine_hash)
         for image in artifact.images:
-            pad = -len(image.data) % g.MEM_WORD_BYTES
-            self.write(image.address, image.data + bytes(pad))
+            self.write(image.address, image.data + bytes(-len(image.data) % g.MEM_WORD_BYTES))
 
     def run(
         self,
@@ -102,106 +151,137 @@ class Device:
         """Run every round until one fails.
 
         Args:
-            load: write the images first.
+            load: check the artifact and write its images first.
             on_round: called after each round, failed or not.
             progress: called with (round, cycles so far) now and then.
         """
         if load:
             self.load(artifact)
-        costs = artifact.meta.get("modelled_cycles", [])
         done: list[RoundResult] = []
         for r in artifact.rounds():
-            cost = costs[r.index] if r.index < len(costs) else 0
-            tick = None if progress is None else (lambda c, i=r.index: progress(i, c))
-            result = self.run_round(r, cost, tick)
+            tick = partial(progress, r.index) if progress else None
+            result = self.run_round(r, artifact.cycles(r.index), tick)
             done.append(result)
             if on_round:
                 on_round(r, result)
             if result.failed:
-                self._recover()
                 break
         return RunResult(tuple(done))
 
-    def run_round(self, r: Round, modelled_cycles: int = 0, progress: Callable[[int], None] | None = None) -> RoundResult:
-        """Upload, GO, wait, read back (docs/spec/fabric.md 8)."""
-        counters = [address("SIG_DONE"), address("MEM_DRAMCNT")]
-        signals_before = len(self.transport.signals() or [])
-        sig_before, dram_before = self.transport.read64(counters)
-        poll_limit = max(4096, 8 * modelled_cycles // (g.POLL_IVL + 1))
-        commands = build_round(r.steps, self._expect, code=r.index)
-        writes = [(address("ERR_STAT"), ALL_ONES), (address("MEM_FAULT"), 0), (address("MEM_DROP"), 0)]
-        writes += self._staging(r.steps, r.payloads)
-        writes += self._commands(commands)
-        writes += [(address("ENG_POLL_LIMIT"), poll_limit), (address("ENG_CTRL"), 1)]
-        self.transport.write64(writes)
-        polls = sum(c.op == "POLL" for c in commands)
-        limit = polls * poll_limit * CYCLES_PER_POLL + 100_000
-        if not self.transport.wait_done(limit, progress):
-            raise DriverError(f"round {r.index}: the engine did not stop within {limit} cycles although its polls are bounded")
-        return self._collect(r, sig_before, dram_before, signals_before)
+    def run_round(
+        self, r: Round, modelled_cycles: int = 0, progress: Callable[[int], None] | None = None
+    ) -> RoundResult:
+        """Upload, GO, wait, read back (docs/spec/fabric.md 8); a failed round leaves the machine at rest.
 
-    def _staging(self, steps: Sequence[Step], payloads: Sequence[int]) -> list[tuple[int, int]]:
+        Raises:
+            DriverError: the engine or a unit does not come to rest.
+        """
+        signals_before = len(self.transport.signals() or [])
+        counters = ("SIG_DONE", "MEM_DRAMCNT", "MEM_STGCNT")
+        before = dict(zip(counters, self.transport.read64([address(n) for n in counters]), strict=True))
+        expect = dict(self._expect)
+        commands = build_round(r.steps, expect, code=r.index)
+        poll_limit = max(MIN_POLL_LIMIT, 8 * modelled_cycles // (g.POLL_IVL + 1))
+        self.transport.write64(
+            [
+                *self._clear(r.steps),
+                *self._staging(r.steps, r.payloads),
+                *self._commands(commands),
+                (address("ENG_POLL_LIMIT"), poll_limit),
+                (address("ENG_CTRL"), pack("ENG_CTRL", go=1)),
+            ]
+        )
+        limit = sum(c.op == "POLL" for c in commands) * poll_limit * CYCLES_PER_POLL + CYCLES_PER_ROUND
+        if not self.transport.wait_done(limit, progress):
+            raise DriverError(
+                f"round {r.index}: the engine did not stop within {limit} cycles although its polls end"
+            )
+        result = self._collect(r, before, signals_before, commands)
+        if result.failed:
+            self._recover()
+        else:
+            self._expect = expect
+        return result
+
+    @staticmethod
+    def _clear(steps: Sequence[Step]) -> list[tuple[int, int]]:
+        writes = [(address("ERR_STAT"), ALL_ONES), (address("MEM_FAULT"), 0), (address("MEM_DROP"), 0)]
+        if any(isinstance(s, Move) for s in steps):
+            writes.append((address("MV_CLEAR"), pack("MV_CLEAR", nonfinite=1, fault=1)))
+        return writes
+
+    @staticmethod
+    def _staging(steps: Sequence[Step], payloads: Sequence[int]) -> list[tuple[int, int]]:
         writes = []
         for number, kick in enumerate(s for s in steps if isinstance(s, Kick)):
             for i in range(kick.n):
                 slot = kick.base + i
-                last = int(i == kick.n - 1)
-                header = g.MessageType.CU_INST << 12 | (number & 255) << 4 | last << 3
-                payload = payloads[slot]
-                words = [payload >> 64 * w & ALL_ONES for w in range(4)] + [header]
-                writes += [(address("STAGE", g.FLIT_WORDS * slot + w), v) for w, v in enumerate(words)]
+                flit = pack(
+                    "FLIT",
+                    type=g.MessageType.CU_INST,
+                    txn=number & 255,
+                    last=int(i == kick.n - 1),
+                    payload=payloads[slot],
+                )
+                writes += [(address("STAGE", g.FLIT_WORDS * slot + w), v) for w, v in enumerate(_words(flit))]
         return writes
 
     def _commands(self, commands: Sequence[Command]) -> list[tuple[int, int]]:
         if len(commands) > self.description["ncmd"]:
             raise DriverError(f"{len(commands)} commands exceed the {self.description['ncmd']} command slots")
-        op = {"WR": g.OP_WR, "POLL": g.OP_POLL, "DONE": g.OP_DONE}
         writes = []
         for n, c in enumerate(commands):
             target = address(c.register, c.index) if c.register else 0
-            for f, value in enumerate((op[c.op], target, c.data, c.mask)):
+            for f, value in enumerate((_OPS[c.op], target, c.data, c.mask)):
                 writes.append((address("CMD", 4 * n + f), value))
         return writes
 
-    def _collect(self, r: Round, sig_before: int, dram_before: int, signals_before: int) -> RoundResult:
-        names = ("ENG_CTRL", "ENG_PC", "ENG_CODE", "ERR_STAT", "ERR_INFO", "PROG_STAT", "SIG_DONE", "MEM_FAULT",
-                 "MEM_DROP", "MEM_DRAMCNT")
-        values = dict(zip(names, self.transport.read64([address(n) for n in names]), strict=True))
+    def _collect(
+        self, r: Round, before: dict[str, int], signals_before: int, commands: Sequence[Command]
+    ) -> RoundResult:
+        values = dict(
+            zip(
+                _RESULT_REGISTERS, self.transport.read64([address(n) for n in _RESULT_REGISTERS]), strict=True
+            )
+        )
+        # while a dispatch runs the mailbox sends nothing, so the units could not be asked
+        self._stop_dispatcher()
+        moves = any(isinstance(s, Move) for s in r.steps)
         everything = self.transport.signals()
         fresh = None if everything is None else [Signal.from_flit(f) for f in everything[signals_before:]]
-        nodes = [self._node(n, fresh) for n in self.nodes]
-        before, after = fields("MEM_DRAMCNT", dram_before), fields("MEM_DRAMCNT", values["MEM_DRAMCNT"])
+        pc = fields("ENG_PC", values["ENG_PC"])["pc"]
         return RoundResult(
             index=r.index,
             eng_ctrl=values["ENG_CTRL"],
-            eng_pc=values["ENG_PC"],
+            eng_pc=pc,
             eng_code=values["ENG_CODE"],
             err_stat=values["ERR_STAT"],
             err_info=values["ERR_INFO"],
             prog_stat=values["PROG_STAT"],
-            sig_done=(values["SIG_DONE"] - sig_before) & 0xFFFF,
+            sig_done=(values["SIG_DONE"] - before["SIG_DONE"]) & 0xFFFF,
             mem_fault=values["MEM_FAULT"],
             mem_drop=values["MEM_DROP"],
-            dram_words=(
-                (after["read"] - before["read"]) & 0xFFFF_FFFF,
-                (after["written"] - before["written"]) & 0xFFFF_FFFF,
-            ),
-            nodes=tuple(nodes),
+            dram_words=_counted("MEM_DRAMCNT", before, values),
+            stage_words=_counted("MEM_STGCNT", before, values),
+            nodes=tuple(self._node(n, fresh) for n in self.nodes),
+            command=commands[pc] if pc < len(commands) else None,
+            aux_stat=self.transport.read64([address("AUX_STAT")])[0] if moves else None,
         )
 
     def _node(self, node: Node, fresh: list[Signal] | None) -> NodeResult:
         x, y = node
         status = fields("NODE_STATUS", self.transport.read64([address("NODE_STATUS", y << 4 | x)])[0])
         mine = None if fresh is None else [s for s in fresh if s.node == node]
+        received = g.Signal.DATA_RECEIVED
         return NodeResult(
             node=node,
             signal_count=status["signal_count"],
             last_code=status["code"],
             last_arg=status["arg"],
             retired=fields("CU_COUNTERS", self.control_read(node, g.ControlIndex.CU_COUNTERS))["retired"],
-            err_bits=self.control_read(node, g.ControlIndex.CU_ERR) & 0xFFFF,
-            completions=None if mine is None else tuple(s for s in mine if s.code != g.Signal.DATA_RECEIVED),
-            data_received=None if mine is None else tuple(s for s in mine if s.code == g.Signal.DATA_RECEIVED),
+            cu_err=self.control_read(node, g.ControlIndex.CU_ERR),
+            completions=None if mine is None else tuple(s for s in mine if s.code != received),
+            data_received=None if mine is None else tuple(s for s in mine if s.code == received),
         )
 
     def control_read(self, node: Node, index: int) -> int:
@@ -211,29 +291,54 @@ class Device:
             DriverError: no answer.
         """
         self._txn = (self._txn + 1) & 255
-        ox, oy = self._orch
-        header = (node[0] << 28 | node[1] << 24 | ox << 20 | oy << 16 | g.MessageType.CU_CTRL << 12
-                  | self._txn << 4 | 1 << 3)
-        words = [0, 0, 0, index << 48, header]
-        self.transport.write64([(address("TX_FLIT", w), v) for w, v in enumerate(words)] + [(address("TX_KICK"), 1)])
+        request = pack(
+            "FLIT",
+            dst_x=node[0],
+            dst_y=node[1],
+            src_x=self._orch[0],
+            src_y=self._orch[1],
+            type=g.MessageType.CU_CTRL,
+            txn=self._txn,
+            last=1,
+            payload=pack("CU_CTRL_REQ", op=g.CTRL_OP_READ, index=index),
+        )
+        writes = [(address("TX_FLIT", w), v) for w, v in enumerate(_words(request))]
+        self.transport.write64([*writes, (address("TX_KICK"), 1)])
         for _ in range(CONTROL_REPLY_TRIES):
             (status,) = self.transport.read64([address("RX_STATUS")])
             if fields("RX_STATUS", status)["empty"]:
                 continue
-            flit = sum(v << 64 * w for w, v in enumerate(self.transport.read64([address("RX_FLIT", w) for w in range(5)])))
+            words = self.transport.read64([address("RX_FLIT", w) for w in range(g.FLIT_WORDS)])
             self.transport.write64([(address("RX_POP"), 1)])
-            if (flit >> 268 & 15, flit >> 260 & 255) == (g.MessageType.CU_CTRL, self._txn):
-                return flit >> 176 & ALL_ONES
+            head = fields("FLIT", sum(v << 64 * w for w, v in enumerate(words)))
+            reply = fields("CU_CTRL_RSP", head["payload"])
+            if (head["type"], head["txn"], reply["index"]) == (g.MessageType.CU_CTRL, self._txn, index):
+                return reply["value"]
         raise DriverError(f"unit {node} did not answer the read of control register {index}")
 
     def _recover(self) -> None:
-        """After a failed round: stop the dispatcher, let units come to rest, read the counts again."""
+        """After a failed round: let units come to rest, read the counts again."""
+        for node in self.nodes:
+            for _ in range(IDLE_TRIES):
+                status = self.control_read(node, g.ControlIndex.CU_STATUS)
+                if not fields("CU_STATUS", status)["busy"]:
+                    break
+            else:
+                raise DriverError(f"unit {node} is still busy after the failed round; reset the machine")
+        self.resync()
+
+    def _stop_dispatcher(self) -> None:
+        """Wait until no dispatch runs, aborting one that is stuck."""
         for attempt in range(IDLE_TRIES):
             (stat,) = self.transport.read64([address("PROG_STAT")])
             if not fields("PROG_STAT", stat)["run"]:
                 break
             if attempt == 1:
                 self.transport.write64([(address("PROG_ABORT"), 1)])
+        else:
+            raise DriverError(
+                "the dispatcher still runs after the failed round was aborted; reset the machine"
+            )
         for node in self.nodes:
             for _ in range(IDLE_TRIES):
                 status = self.control_read(node, g.ControlIndex.CU_STATUS)
@@ -246,3 +351,13 @@ class Device:
     def close(self) -> None:
         """Release the machine."""
         self.transport.close()
+
+
+def _words(flit: int) -> list[int]:
+    return [flit >> 64 * w & ALL_ONES for w in range(g.FLIT_WORDS)]
+
+
+def _counted(name: str, before: dict[str, int], after: dict[str, int]) -> tuple[int, int]:
+    """(read, written) words between two values of a counter pair."""
+    b, a = fields(name, before[name]), fields(name, after[name])
+    return (a["read"] - b["read"]) & 0xFFFF_FFFF, (a["written"] - b["written"]) & 0xFFFF_FFFF

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Register addresses and fields by name, from the generated tables."""
+"""Register addresses and the fields of registers and flits by name, from the generated tables."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kohakudriver import generated as g
+
+LAYER = "L0"
 
 
 def address(name: str, index: int = 0, mesh: int = 0) -> int:
@@ -23,15 +25,30 @@ def address(name: str, index: int = 0, mesh: int = 0) -> int:
 
 
 def fields(name: str, value: int) -> dict[str, int]:
-    """Readable fields of a register value."""
-    out = {}
-    for field, msb, lsb, kind, *_ in layout(name):
-        if kind == "u":
-            out[field] = value >> lsb & (1 << (msb - lsb + 1)) - 1
+    """Fields of a register, message or flit header."""
+    return {
+        f: value >> lsb & (1 << (msb - lsb + 1)) - 1 for f, msb, lsb, kind, *_ in layout(name) if kind == "u"
+    }
+
+
+def pack(name: str, **values: int) -> int:
+    """Value of a register, message or flit header; fields not given are 0.
+
+    Raises:
+        KeyError: no such field.
+        ValueError: a value its field cannot hold.
+    """
+    places = {f: (msb, lsb) for f, msb, lsb, kind, *_ in layout(name) if kind in "uo"}
+    out = 0
+    for field, value in values.items():
+        msb, lsb = places[field]
+        if not 0 <= value < 1 << (msb - lsb + 1):
+            raise ValueError(f"{name}.{field} = {value:#x} does not fit {msb - lsb + 1} bits")
+        out |= value << lsb
     return out
 
 
 def layout(name: str) -> tuple[tuple[Any, ...], ...]:
-    """(name, msb, lsb, kind, ...) of every field of a register."""
+    """(name, msb, lsb, kind, ...) of every field of a container."""
     rows: tuple[tuple[Any, ...], ...] = g.LAYOUTS[name][2]
     return rows

@@ -4,11 +4,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
+
+from kohakuabi import Command
 
 from kohakudriver import generated as g
 from kohakudriver.registers import fields
 
+LAYER = "L0"
+
 Node = tuple[int, int]
+
+_FAULT_SPACES: dict[int, tuple[str, type[IntEnum]]] = {
+    g.CU_TYPE_CLUSTER: ("MG", g.ClusterFault),
+    g.CU_TYPE_VECTOR: ("VC", g.VectorFault),
+    g.FAULT_MAGIC: ("shell", g.ShellFault),
+}
+
+
+def name_of(codes: type[IntEnum], code: int) -> str:
+    """Name of a code, or the bare number if the table has none."""
+    return codes(code).name if code in list(codes) else f"{code:#04x}"
+
+
+def fault_text(arg: int) -> str:
+    """A fault word in words: ``MG fault F_GEMM_A (0x05), detail 2``."""
+    word = fields("FAULT_ARG", arg)
+    space, codes = _FAULT_SPACES.get(word["tag"], (f"{word['tag']:#06x}", g.ShellFault))
+    return f"{space} fault {name_of(codes, word['code'])} ({word['code']:#04x}), detail {word['detail']}"
 
 
 @dataclass(frozen=True)
@@ -23,29 +46,32 @@ class Signal:
     @classmethod
     def from_flit(cls, flit: int) -> Signal:
         """Decode a 288-bit flit (docs/spec/fabric.md 1.3)."""
-        return cls(
-            (flit >> 276 & 15, flit >> 272 & 15), flit >> 248 & 255, flit >> 216 & 0xFFFF_FFFF, flit >> 260 & 255
-        )
+        head = fields("FLIT", flit)
+        body = fields("CU_SIGNAL", head["payload"])
+        return cls((head["src_x"], head["src_y"]), body["code"], body["arg"], head["txn"])
 
     def text(self) -> str:
-        """``INST_COMPLETE arg 0x0 txn 0`` and the like."""
-        name = g.Signal(self.code).name if self.code in list(g.Signal) else f"code {self.code:#x}"
-        return f"{name} arg {self.arg:#010x} txn {self.txn}"
+        """``INST_COMPLETE arg 0x0 txn 0`` and the like; a fault in words."""
+        words = f": {fault_text(self.arg)}" if self.code == g.Signal.FAULT else ""
+        return f"{name_of(g.Signal, self.code)} arg {self.arg:#010x} txn {self.txn}{words}"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A FAULT completion: which node, which instruction of its programs, and the word."""
+    """A FAULT completion: which node, which instruction of its programs, and the word.
+
+    ``position`` counts the node's instructions of the round from 0; None when only the last
+    signal of the node is known.
+    """
 
     node: Node
-    position: int
+    position: int | None
     arg: int
 
     def text(self) -> str:
-        """The fault word in words."""
-        tag, detail, code = self.arg >> 16, self.arg >> 8 & 15, self.arg & 255
-        space = {g.CU_TYPE_CLUSTER: "MG", g.CU_TYPE_VECTOR: "VC", g.FAULT_MAGIC: "shell"}.get(tag, f"{tag:#06x}")
-        return f"node {self.node}: instruction {self.position} ended in {space} fault {code:#04x}, detail {detail}"
+        """Node, instruction and fault word in words."""
+        which = "an instruction" if self.position is None else f"instruction {self.position}"
+        return f"node {self.node}: {which} ended in {fault_text(self.arg)}"
 
 
 @dataclass(frozen=True)
@@ -57,22 +83,47 @@ class NodeResult:
     last_code: int
     last_arg: int
     retired: int
-    err_bits: int
+    cu_err: int
     completions: tuple[Signal, ...] | None
     data_received: tuple[Signal, ...] | None
 
+    @property
+    def err_bits(self) -> int:
+        """Sticky bits of CU_ERR, without the header of the first event."""
+        sticky = fields("CU_ERR", self.cu_err)
+        return self.cu_err & ~(sticky["first_hdr"] << 16)
+
     def faults(self) -> list[Fault]:
-        """FAULT completions in order; empty when the sequence is unknown."""
+        """FAULT completions in order; the last signal when the sequence is unknown."""
+        if self.completions is None:
+            return [Fault(self.node, None, self.last_arg)] if self.last_code == g.Signal.FAULT else []
         return [
-            Fault(self.node, i, s.arg)
-            for i, s in enumerate(self.completions or ())
-            if s.code == g.Signal.FAULT
+            Fault(self.node, i, s.arg) for i, s in enumerate(self.completions) if s.code == g.Signal.FAULT
         ]
+
+    def problems(self) -> list[str]:
+        """Faults, rejected bursts and sticky errors in words."""
+        out = [f.text() for f in self.faults()]
+        for s in self.data_received or ():
+            word = fields("DATA_ARG", s.arg)
+            if word["reject"]:
+                reason = name_of(g.RejectReason, word["reason"])
+                out.append(f"node {self.node}: burst to buffer {word['buf_id']} rejected, {reason}")
+        sticky = [f"{n} = {v:#x}" if v > 1 else n for n, v in fields("CU_ERR", self.err_bits).items() if v]
+        if sticky:
+            out.append(f"node {self.node}: CU_ERR {', '.join(sticky)}")
+        return out
 
 
 @dataclass(frozen=True)
 class RoundResult:
-    """One round as the driver saw it after the engine was done."""
+    """One round as the driver saw it after the engine was done.
+
+    Args:
+        command: the command at ``eng_pc``.
+        aux_stat: status of the mover, None if the round moves nothing.
+        dram_words, stage_words: (read, written) during the round.
+    """
 
     index: int
     eng_ctrl: int
@@ -85,12 +136,16 @@ class RoundResult:
     mem_fault: int
     mem_drop: int
     dram_words: tuple[int, int]
+    stage_words: tuple[int, int]
     nodes: tuple[NodeResult, ...]
+    command: Command | None = None
+    aux_stat: int | None = None
 
     @property
     def failed(self) -> bool:
-        """True by the await recipe: the engine stopped with an error, or ERR_STAT is set."""
-        return bool(fields("ENG_CTRL", self.eng_ctrl)["err"]) or self.err_stat != 0
+        """True by the await recipe: engine error, ERR_STAT, or a fault of the mover."""
+        moved_badly = self.aux_stat is not None and fields("MV_STAT", self.aux_stat)["sticky"]
+        return bool(fields("ENG_CTRL", self.eng_ctrl)["err"] or self.err_stat or moved_badly)
 
     def problems(self) -> list[str]:
         """Every reason why the round failed, in words."""
@@ -99,15 +154,38 @@ class RoundResult:
         out = []
         ctrl = fields("ENG_CTRL", self.eng_ctrl)
         if ctrl["err"]:
-            out.append(f"engine stopped at command {self.eng_pc}: {g.EngineError(ctrl['err_code']).name}")
+            at = f" {command_text(self.command)}" if self.command else ""
+            out.append(
+                f"engine stopped at command {self.eng_pc}{at}: {name_of(g.EngineError, ctrl['err_code'])}"
+            )
         out += [f"ERR_STAT.{n}" for n, v in fields("ERR_STAT", self.err_stat).items() if v]
-        if self.mem_fault & 15:
+        if self.err_info:
+            e = fields("ERR_INFO", self.err_info)
+            first = Signal((e["node_x"], e["node_y"]), e["code"], e["arg"], 0)
+            out.append(f"ERR_INFO: {e['events']} events, the first from node {first.node}, {first.text()}")
+        if self.mem_fault:
             m = fields("MEM_FAULT", self.mem_fault)
-            name = g.MemFault(m["code"]).name
-            out.append(f"MEM_FAULT {name} at address {m['addr']:#x}, node {m['node'] & 15, m['node'] >> 4}, txn {m['txn']}")
+            out.append(
+                f"MEM_FAULT {name_of(g.MemFault, m['code'])} at address {m['addr']:#x}, "
+                f"node {(m['node'] & 15, m['node'] >> 4)}, txn {m['txn']}"
+            )
+        if self.aux_stat is not None:
+            m = fields("MV_STAT", self.aux_stat)
+            if m["sticky"]:
+                out.append(
+                    f"AUX_STAT: mover fault {name_of(g.MoverFault, m['fault'])} after {m['moves']} moves"
+                )
         for n in self.nodes:
-            out += [f.text() for f in n.faults()]
+            out += n.problems()
         return out
+
+
+def command_text(c: Command) -> str:
+    """``POLL NODE_STATUS[18] mask 0xffff01 want 0x501`` and the like."""
+    if c.op == "DONE":
+        return f"DONE {c.data}"
+    where = f"{c.register}[{c.index}]" if c.index else c.register
+    return f"WR {where} {c.data:#x}" if c.op == "WR" else f"POLL {where} mask {c.mask:#x} want {c.data:#x}"
 
 
 @dataclass(frozen=True)
@@ -118,6 +196,7 @@ class RunResult:
 
     @property
     def failed(self) -> bool:
+        """True if a round failed."""
         return any(r.failed for r in self.rounds)
 
     def problems(self) -> list[str]:

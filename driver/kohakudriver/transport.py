@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+LAYER = "L0"
+
 Progress = Callable[[int], None]
 
 

@@ -18,13 +18,16 @@ module mg_acc_add #(
     localparam MW = ACC_MW;
     localparam SW = MW + 9;                                // significand with 8 guard bits
 
-    reg [MW:0]   big1_q;                                   // significand of the larger operand
-    reg [SW-1:0] small1_q;                                 // aligned significand of the smaller one
-    reg          lost1_q;
-    reg          sub1_q;
-    reg          sign1_q;
-    reg          keep1_q;
-    reg [6:0]    exp1_q;
+    localparam AW = MW + SW + 12;                          // aligned operands, see align()
+
+    reg  [AW-1:0] aligned1_q;
+    wire [MW:0]   big1   = aligned1_q[MW:0];               // significand of the larger operand
+    wire [SW-1:0] small1 = aligned1_q[MW+1 +: SW];         // aligned significand of the smaller one
+    wire [6:0]    exp1   = aligned1_q[MW+SW+1 +: 7];
+    wire          lost1  = aligned1_q[AW-4];
+    wire          sub1   = aligned1_q[AW-3];
+    wire          sign1  = aligned1_q[AW-2];
+    wire          keep1  = aligned1_q[AW-1];
     reg          lost2_q;
     reg          sign2_q;
     reg          keep2_q;
@@ -35,8 +38,7 @@ module mg_acc_add #(
 
     // {keep, sign, sub, lost, exponent, small, big}; a zero operand is always the smaller one and
     // contributes nothing, so the other comes through unchanged.
-    function automatic [MW+SW+11:0] align(input [MW+7:0] p, input [MW+7:0] q);
-        /* verilator no_inline_task */
+    function automatic [AW-1:0] align(input [MW+7:0] p, input [MW+7:0] q);
         reg          swap;
         reg [MW+7:0] b;
         reg [MW+7:0] s;
@@ -61,19 +63,18 @@ module mg_acc_add #(
     endfunction
 
     always @(posedge clk) begin
-        if (en[0])
-            {keep1_q, sign1_q, sub1_q, lost1_q, exp1_q, small1_q, big1_q} <= align(x, y);
+        if (en[0]) aligned1_q <= align(x, y);
         if (en[1]) begin
-            keep2_q <= keep1_q;
-            sign2_q <= sign1_q;
-            lost2_q <= lost1_q;
-            exp2_q  <= exp1_q;
+            keep2_q <= keep1;
+            sign2_q <= sign1;
+            lost2_q <= lost1;
+            exp2_q  <= exp1;
         end
     end
 
-    wire [SW:0] wide_big   = {1'b0, big1_q, 8'd0};
-    wire [SW:0] wide_small = {1'b0, small1_q};
-    wire [SW:0] sum        = sub1_q ? wide_big - wide_small : wide_big + wide_small;
+    wire [SW:0] wide_big   = {1'b0, big1, 8'd0};
+    wire [SW:0] wide_small = {1'b0, small1};
+    wire [SW:0] sum        = sub1 ? wide_big - wide_small : wide_big + wide_small;
 
     mg_normalize u_normalize (
         .clk(clk), .en(en[1]), .in({sum, {(31-SW){1'b0}}}), .out_q(mag2), .lz_q(lz2)

@@ -23,7 +23,6 @@ module mg_array_plain (
     reg [4:0]    rd_ptr_q;
 
     function automatic signed [31:0] dot(input [1023:0] a, input [1023:0] b);
-        /* verilator no_inline_task */
         integer k;
         begin
             dot = 32'sd0;

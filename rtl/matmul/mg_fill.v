@@ -33,9 +33,7 @@ module mg_fill #(
     input  wire         hold,           // an entry of the region is still to be read
 
     // region of the waiting or running FILL
-    output wire         region_side,
-    output wire [8:0]   region_lo,
-    output wire [9:0]   region_hi,
+    output wire [19:0]  region,         // {side, lo 9, hi 10}, half open
 
     // read request
     output wire         req_valid,
@@ -96,9 +94,7 @@ module mg_fill #(
     assign done_code   = expired ? `KT_MG_F_WDOG : err_q ? `KT_MG_F_MEM_RD : 8'd0;
     assign wdog_event  = expired;
 
-    assign region_side = side_q;
-    assign region_lo   = {bank_q, eoff_q};
-    assign region_hi   = {1'b0, bank_q, eoff_q} + {2'd0, n_q};
+    assign region = {side_q, bank_q, eoff_q, {1'b0, bank_q, eoff_q} + {2'd0, n_q}};
 
     assign req_valid = wait_q && !hold;
     assign req_flit  = {MEM_X, MEM_Y, CU_X, CU_Y, `KT_TYPE_MEM_RD_REQ, eoff_q, 1'b1, 3'd0,

@@ -38,7 +38,7 @@ module mg_front #(
     output wire         go_bank,        // tile bank of the GEMM or DRAIN
     output wire [15:0]  n,
     output wire [7:0]   gm, gn, nk,
-    output wire [9:0]   a_hi, b_hi,     // ends of the operand regions
+    output wire [37:0]  region,         // operand entries {a_lo 9, a_hi 10, b_lo 9, b_hi 10}
     output wire [13:0]  granules,
     output wire [12:0]  open_count
 );
@@ -92,8 +92,9 @@ module mg_front #(
     assign go_fill    = go && (op == `KT_MG_OP_FILL);
     assign go_gemm    = go && (op == `KT_MG_OP_GEMM);
     assign go_drain   = go && (op == `KT_MG_OP_DRAIN) && !fused;
-    assign a_hi       = {1'b0, inst_q[`KT_MG_INST_ABANK], inst_q[`KT_MG_INST_AOFF]} + prod_mk[9:0];
-    assign b_hi       = {1'b0, inst_q[`KT_MG_INST_BBANK], inst_q[`KT_MG_INST_BOFF]} + prod_nk[9:0];
+    wire [8:0]  a_lo  = {inst_q[`KT_MG_INST_ABANK], inst_q[`KT_MG_INST_AOFF]};
+    wire [8:0]  b_lo  = {inst_q[`KT_MG_INST_BBANK], inst_q[`KT_MG_INST_BOFF]};
+    assign region     = {a_lo, {1'b0, a_lo} + prod_mk[9:0], b_lo, {1'b0, b_lo} + prod_nk[9:0]};
     assign granules   = granules_w[13:0];
     assign open_count = open_q;
 

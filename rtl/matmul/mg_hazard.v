@@ -11,22 +11,25 @@
 `default_nettype none
 
 module mg_hazard (
-    input  wire       armed,
-    input  wire [8:0] armed_a_lo, armed_b_lo,
-    input  wire [9:0] armed_a_hi, armed_b_hi,
-    input  wire       run,
-    input  wire [8:0] run_a_lo, run_b_lo,
-    input  wire [9:0] run_a_hi, run_b_hi,
+    input  wire        armed,
+    input  wire [37:0] armed_region,    // {a_lo 9, a_hi 10, b_lo 9, b_hi 10}
+    input  wire        run,
+    input  wire [37:0] run_region,
 
-    input  wire       fill_side,
-    input  wire [8:0] fill_lo,
-    input  wire [9:0] fill_hi,
-    output wire       fill_hold,
+    input  wire [19:0] fill_region,     // {side, lo 9, hi 10}
+    output wire        fill_hold,
 
-    input  wire       recv_side,
-    input  wire [8:0] recv_idx,
-    output wire       recv_hold
+    input  wire        recv_side,
+    input  wire [8:0]  recv_idx,
+    output wire        recv_hold
 );
+
+    wire [8:0] armed_a_lo, armed_b_lo, run_a_lo, run_b_lo, fill_lo;
+    wire [9:0] armed_a_hi, armed_b_hi, run_a_hi, run_b_hi, fill_hi;
+    wire       fill_side;
+    assign {armed_a_lo, armed_a_hi, armed_b_lo, armed_b_hi} = armed_region;
+    assign {run_a_lo, run_a_hi, run_b_lo, run_b_hi} = run_region;
+    assign {fill_side, fill_lo, fill_hi} = fill_region;
 
     wire [8:0] f_armed_lo = fill_side ? armed_b_lo : armed_a_lo;
     wire [9:0] f_armed_hi = fill_side ? armed_b_hi : armed_a_hi;

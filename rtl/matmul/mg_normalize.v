@@ -9,12 +9,11 @@ module mg_normalize (
     input  wire        clk,
     input  wire        en,
     input  wire [31:0] in,
-    output reg  [31:0] out_q,
-    output reg  [4:0]  lz_q
+    output wire [31:0] out_q,
+    output wire [4:0]  lz_q
 );
     // {shift count, shifted value}
     function automatic [36:0] normalize(input [31:0] value);
-        /* verilator no_inline_task */
         reg [31:0] v;
         reg [4:0]  n;
         begin
@@ -28,7 +27,10 @@ module mg_normalize (
         end
     endfunction
 
-    always @(posedge clk) if (en) {lz_q, out_q} <= normalize(in);
+    // One register for the whole result: a split target would make a simulator evaluate the function per part.
+    reg [36:0] result_q;
+    always @(posedge clk) if (en) result_q <= normalize(in);
+    assign {lz_q, out_q} = result_q;
 endmodule
 
 `default_nettype wire

@@ -28,7 +28,6 @@ module mg_round #(
         input signed [9:0] e_in,
         input              pass
     );
-        /* verilator no_inline_task */
         reg                guard;
         reg                st;
         reg [MW+1:0]       sig;                            // one bit more for the carry

@@ -25,8 +25,7 @@ module mg_sweep #(
     // dispatch
     input  wire          go,
     input  wire [7:0]    go_gm, go_gn, go_nk,
-    input  wire [8:0]    go_a_lo, go_b_lo,
-    input  wire [9:0]    go_a_hi, go_b_hi,
+    input  wire [37:0]   go_region,     // entries {a_lo 9, a_hi 10, b_lo 9, b_hi 10}, half open
     input  wire          go_acc,
     input  wire          go_emit,
     input  wire          go_bank,
@@ -40,11 +39,9 @@ module mg_sweep #(
     output wire          first,
 
     // regions still to be read
-    output wire [8:0]    armed_a_lo, armed_b_lo,
-    output wire [9:0]    armed_a_hi, armed_b_hi,
+    output wire [37:0]   armed_region,
     output wire          run,
-    output wire [8:0]    run_a_lo, run_b_lo,
-    output wire [9:0]    run_a_hi, run_b_hi,
+    output wire [37:0]   run_region,
 
     // L1 read
     output wire          rd_en,
@@ -66,15 +63,13 @@ module mg_sweep #(
     // ---- armed GEMM
     reg          armed_q;
     reg  [7:0]   a_gm_q, a_gn_q, a_nk_q, a_anchor_q;
-    reg  [8:0]   a_alo_q, a_blo_q;
-    reg  [9:0]   a_ahi_q, a_bhi_q;
+    reg  [37:0]  a_region_q;
     reg          a_acc_q, a_emit_q, a_bank_q;
 
     // ---- running sweep
     reg          run_q, first_q;
     reg  [7:0]   gm_last_q, gn_last_q, nk_last_q, nk_q, anchor_q;
-    reg  [8:0]   alo_q, blo_q;
-    reg  [9:0]   ahi_q, bhi_q;
+    reg  [37:0]  region_q;
     reg          acc_q, emit_q, bank_q;
     reg  [7:0]   k_q, g_q, h_q;
     reg  [7:0]   a_off_q, b_off_q;      // entries of this issue, inside the bank
@@ -105,12 +100,14 @@ module mg_sweep #(
     assign armed = armed_q;
     assign armed_emit = a_emit_q;
     assign run   = run_q;
-    assign {armed_a_lo, armed_a_hi, armed_b_lo, armed_b_hi} = {a_alo_q, a_ahi_q, a_blo_q, a_bhi_q};
-    assign {run_a_lo, run_a_hi, run_b_lo, run_b_hi} = {alo_q, ahi_q, blo_q, bhi_q};
+    assign armed_region = a_region_q;
+    assign run_region   = region_q;
+    wire [8:0] a_start = a_region_q[37:29];
+    wire [8:0] b_start = a_region_q[18:10];
 
     assign rd_en    = issue;
-    assign rd_a_idx = {alo_q[8], a_off_q};
-    assign rd_b_idx = {blo_q[8], b_off_q};
+    assign rd_a_idx = {region_q[37], a_off_q};
+    assign rd_b_idx = {region_q[18], b_off_q};
 
     always @(posedge clk) begin
         if (!rst_n) begin
@@ -131,10 +128,7 @@ module mg_sweep #(
             a_gn_q     <= go_gn;
             a_nk_q     <= go_nk;
             a_anchor_q <= go_anchor;
-            a_alo_q    <= go_a_lo;
-            a_blo_q    <= go_b_lo;
-            a_ahi_q    <= go_a_hi;
-            a_bhi_q    <= go_b_hi;
+            a_region_q <= go_region;
             a_acc_q    <= go_acc;
             a_emit_q   <= go_emit;
             a_bank_q   <= go_bank;
@@ -147,20 +141,17 @@ module mg_sweep #(
             nk_last_q <= a_nk_q - 8'd1;
             nk_q      <= a_nk_q;
             anchor_q  <= a_anchor_q;
-            alo_q     <= a_alo_q;
-            blo_q     <= a_blo_q;
-            ahi_q     <= a_ahi_q;
-            bhi_q     <= a_bhi_q;
+            region_q  <= a_region_q;
             acc_q     <= a_acc_q;
             emit_q    <= a_emit_q;
             bank_q    <= a_bank_q;
             k_q       <= 8'd0;
             g_q       <= 8'd0;
             h_q       <= 8'd0;
-            a_off_q   <= a_alo_q[7:0];
-            b_off_q   <= a_blo_q[7:0];
-            a_base_q  <= a_alo_q[7:0];
-            b_base_q  <= a_blo_q[7:0];
+            a_off_q   <= a_start[7:0];
+            b_off_q   <= b_start[7:0];
+            a_base_q  <= a_start[7:0];
+            b_base_q  <= b_start[7:0];
             t_q       <= {TW{1'b0}};
         end else if (issue) begin
             first_q <= 1'b0;
@@ -208,6 +199,8 @@ module mg_sweep #(
 
     assign iss_valid = pv_q[L1_LAT-1];
     assign {iss_load, iss_emit, iss_bank, iss_addr, iss_anchor} = pc_q[(L1_LAT-1)*CMD_W +: CMD_W];
+
+    wire unused = &{1'b0, a_start[8], b_start[8]};      // the banks travel in region_q
 
     assign busy = run_q || (pv_q != {L1_LAT{1'b0}});
 

@@ -10,14 +10,13 @@ module mg_to_fp16 #(
     input  wire              clk,
     input  wire              en,
     input  wire [ACC_MW+7:0] code,
-    output reg  [15:0]       half_q,
-    output reg               clamp_q
+    output wire [15:0]       half_q,
+    output wire              clamp_q
 );
     localparam MW = ACC_MW;
 
     // {clamp, half}
     function automatic [16:0] convert(input [MW+7:0] v);
-        /* verilator no_inline_task */
         reg [MW+1:0]       padded;                         // so that MW = 10 has bits to drop too
         reg                guard;
         reg                st;
@@ -35,7 +34,9 @@ module mg_to_fp16 #(
         end
     endfunction
 
-    always @(posedge clk) if (en) {clamp_q, half_q} <= convert(code);
+    reg [16:0] result_q;
+    always @(posedge clk) if (en) result_q <= convert(code);
+    assign {clamp_q, half_q} = result_q;
 endmodule
 
 `default_nettype wire

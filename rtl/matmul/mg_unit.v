@@ -68,7 +68,7 @@ module mg_unit #(
     wire         go_fill, go_gemm, go_drain, go_bank;
     wire [15:0]  go_n;
     wire [7:0]   go_gm, go_gn, go_nk;
-    wire [9:0]   go_a_hi, go_b_hi;
+    wire [37:0]  go_region, armed_region, run_region;
     wire [13:0]  go_granules;
     wire [12:0]  open_count;
 
@@ -94,8 +94,7 @@ module mg_unit #(
         .gm         (go_gm),
         .gn         (go_gn),
         .nk         (go_nk),
-        .a_hi       (go_a_hi),
-        .b_hi       (go_b_hi),
+        .region     (go_region),
         .granules   (go_granules),
         .open_count (open_count)
     );
@@ -153,9 +152,7 @@ module mg_unit #(
     wire [8:0]   f_idx, c_idx;
     wire [927:0] f_raw, c_raw;
     wire         fill_hold, recv_hold;
-    wire         fill_side;
-    wire [8:0]   fill_lo;
-    wire [9:0]   fill_hi;
+    wire [19:0]  fill_region;
     wire         req_valid, req_ready;
     wire [287:0] req_flit;
     wire         fill_done, ev_resp, ev_wdog, ev_split;
@@ -171,9 +168,7 @@ module mg_unit #(
         .go_bank     (inst[`KT_MG_INST_FBANK]),
         .go_side     (inst[`KT_MG_INST_SEL]),
         .hold        (fill_hold),
-        .region_side (fill_side),
-        .region_lo   (fill_lo),
-        .region_hi   (fill_hi),
+        .region      (fill_region),
         .req_valid   (req_valid),
         .req_ready   (req_ready),
         .req_flit    (req_flit),
@@ -216,8 +211,6 @@ module mg_unit #(
     );
 
     wire          armed, armed_emit, start_ok, start, first, run, sweep_busy;
-    wire [8:0]    armed_a_lo, armed_b_lo, run_a_lo, run_b_lo;
-    wire [9:0]    armed_a_hi, armed_b_hi, run_a_hi, run_b_hi;
     wire          rd_en;
     wire [8:0]    rd_a_idx, rd_b_idx;
     wire [927:0]  rd_a, rd_b;
@@ -232,10 +225,7 @@ module mg_unit #(
         .go_gm      (go_gm),
         .go_gn      (go_gn),
         .go_nk      (go_nk),
-        .go_a_lo    ({inst[`KT_MG_INST_ABANK], inst[`KT_MG_INST_AOFF]}),
-        .go_b_lo    ({inst[`KT_MG_INST_BBANK], inst[`KT_MG_INST_BOFF]}),
-        .go_a_hi    (go_a_hi),
-        .go_b_hi    (go_b_hi),
+        .go_region  (go_region),
         .go_acc     (inst[`KT_MG_INST_ACC]),
         .go_emit    (inst[`KT_MG_INST_EMIT]),
         .go_bank    (go_bank),
@@ -245,15 +235,9 @@ module mg_unit #(
         .start_ok   (start_ok),
         .start      (start),
         .first      (first),
-        .armed_a_lo (armed_a_lo),
-        .armed_b_lo (armed_b_lo),
-        .armed_a_hi (armed_a_hi),
-        .armed_b_hi (armed_b_hi),
+        .armed_region (armed_region),
         .run        (run),
-        .run_a_lo   (run_a_lo),
-        .run_b_lo   (run_b_lo),
-        .run_a_hi   (run_a_hi),
-        .run_b_hi   (run_b_hi),
+        .run_region (run_region),
         .rd_en      (rd_en),
         .rd_a_idx   (rd_a_idx),
         .rd_b_idx   (rd_b_idx),
@@ -268,18 +252,10 @@ module mg_unit #(
 
     mg_hazard u_hazard (
         .armed      (armed),
-        .armed_a_lo (armed_a_lo),
-        .armed_b_lo (armed_b_lo),
-        .armed_a_hi (armed_a_hi),
-        .armed_b_hi (armed_b_hi),
+        .armed_region (armed_region),
         .run        (run),
-        .run_a_lo   (run_a_lo),
-        .run_b_lo   (run_b_lo),
-        .run_a_hi   (run_a_hi),
-        .run_b_hi   (run_b_hi),
-        .fill_side  (fill_side),
-        .fill_lo    (fill_lo),
-        .fill_hi    (fill_hi),
+        .run_region (run_region),
+        .fill_region (fill_region),
         .fill_hold  (fill_hold),
         .recv_side  (c_side),
         .recv_idx   (c_idx),
@@ -497,27 +473,23 @@ module mg_unit #(
         .drains_q     (dbg_drains)
     );
 
-    reg [31:0] memory_q, compute_q;
-    reg        fill_end_q;              // the cycle of a FILL's exec_done still counts
-    wire       is_fill = inst[`KT_MG_INST_OP] == `KT_MG_OP_FILL;
+    mg_counters u_counters (
+        .clk     (clk),
+        .rst_n   (rst_n),
+        .fill    (in_flight && (inst[`KT_MG_INST_OP] == `KT_MG_OP_FILL)),
+        .sweep   (!tiles_quiet),
+        .dbg_ctr (dbg_ctr)
+    );
 
     always @(posedge clk) begin
         if (!rst_n) begin
-            memory_q     <= 32'd0;
-            compute_q    <= 32'd0;
-            fill_end_q   <= 1'b0;
             live_count_q <= 13'd0;
             live_bank_q  <= 1'b0;
         end else begin
-            fill_end_q <= retire && is_fill;
-            if ((in_flight && is_fill) || fill_end_q) memory_q <= memory_q + 32'd1;
-            if (sweep_busy || arr_inflight) compute_q <= compute_q + 32'd1;
             if (iss_valid) live_bank_q <= iss_bank;
             if (first) live_count_q <= open_count;
         end
     end
-
-    assign dbg_ctr = {compute_q, memory_q};
 
     // Decode and cud_rx bound both; the upper bits are zero here.
     wire unused = &{1'b0, go_n, wr_granule};

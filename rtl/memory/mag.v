@@ -3,8 +3,8 @@
 // writes of its mesh port from one AXI4 memory, acknowledges every write, and
 // answers every request that it cannot serve with a fault code.
 //
-// Latency    read: about 10 cycles from the request's transfer to the first
-//            response besides the memory's own latency; write: 8 from the last
+// Latency    read: 8 cycles from the request's transfer to the first
+//            response besides the memory's own latency; write: 6 from the last
 //            data flit to its first W beat.
 // Throughput reads one word per cycle as long as RD_OUT x 16 words cover the
 //            memory's round trip (RD_OUT = 4: latency 40); writes 8 words per 9 flits.

@@ -5,7 +5,7 @@
 // Requester  rd_*/wr_* hold until ready and never cross 4 KiB; a requester has
 //            passed mag_classify and reserved room for what it asks, so R and B
 //            are never refused. Write data follows in request order.
-// Latency    request to AR/AW 2 cycles, R to rsp_* 0 cycles, B to done_* 0 cycles.
+// Latency    request to AR/AW 1 cycle, R to rsp_* 0 cycles, B to done_* 0 cycles.
 // Throughput one beat per cycle in each direction, one request per cycle.
 // Limits     RD_OUT read bursts per requester and WR_OUT write bursts in all are
 //            outstanding at most. Reads and writes are arbitrated apart, round

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulation checkers of the memory agent, bound to its modules.
+// Simulation checkers of the memory port, bound to its modules; mag_path_sva.sv has the path.
 `default_nettype none
 `include "ktpu_defs.vh"
 
@@ -75,48 +75,6 @@ module mag_port_sva (
     end
 endmodule
 
-// Path: bus rules of the master and its limits.
-module mag_path_sva #(parameter NREQ = 1, parameter RD_OUT = 4, parameter WR_OUT = 16) (
-    input wire clk, rst_n,
-    input wire [3:0] awid, arid, rid, bid,
-    input wire [39:0] awaddr, araddr,
-    input wire [7:0] awlen, arlen,
-    input wire awvalid, awready, arvalid, arready, wvalid, wready, wlast, rvalid, rlast, bvalid,
-    input wire [31:0] wstrb,
-    input wire [255:0] wdata,
-    input wire [NREQ-1:0] rd_valid, rd_ready, wr_valid, wr_ready
-);
-    int rd_out [NREQ];
-    int wr_out = 0;
-    always @(posedge clk) begin
-        if (!rst_n) begin
-            foreach (rd_out[k]) rd_out[k] <= 0;
-            wr_out <= 0;
-        end else begin
-            foreach (rd_out[k]) begin
-                rd_out[k] <= rd_out[k] + int'(arvalid && arready && arid == 4'(k)) - int'(rvalid && rlast && rid == 4'(k));
-                assert (rd_out[k] <= RD_OUT) else $error("more than RD_OUT reads outstanding");
-            end
-            wr_out <= wr_out + int'(awvalid && awready) - int'(bvalid);
-            assert (wr_out <= WR_OUT) else $error("more than WR_OUT writes outstanding");
-            if (awvalid) assert ({1'b0, awaddr[11:5]} + awlen <= 127 && awaddr[4:0] == 0 && awaddr[39:36] == 0 && awid < NREQ)
-                else $error("illegal AW");
-            if (arvalid) assert ({1'b0, araddr[11:5]} + arlen <= 127 && araddr[4:0] == 0 && araddr[39:36] == 0 && arid < NREQ)
-                else $error("illegal AR");
-            if (rvalid) assert (rid < NREQ) else $error("unknown RID");
-            if (bvalid) assert (bid < NREQ && wr_out > 0) else $error("unknown B");
-            assert ($onehot0(rd_ready) && $onehot0(wr_ready)) else $error("two grants");
-            assert ((rd_ready & ~rd_valid) == '0 && (wr_ready & ~wr_valid) == '0) else $error("grant without request");
-        end
-    end
-    wire [51:0]  aw = {awid, awaddr, awlen};
-    wire [51:0]  ar = {arid, araddr, arlen};
-    wire [288:0] w  = {wlast, wstrb, wdata};
-    aw_held: assert property (@(posedge clk) disable iff (!rst_n) awvalid && !awready |=> awvalid && $stable(aw));
-    ar_held: assert property (@(posedge clk) disable iff (!rst_n) arvalid && !arready |=> arvalid && $stable(ar));
-    w_held:  assert property (@(posedge clk) disable iff (!rst_n) wvalid && !wready |=> wvalid && $stable(w));
-endmodule
-
 bind mag_intake mag_intake_sva u_sva (.clk, .rst_n, .take, .is_rd, .is_wr, .rd_room, .wr_room, .busy(noc_in_busy));
 bind mag_slots mag_slots_sva #(.WR_SLOTS(WR_SLOTS), .SW(SW)) u_sva (
     .clk, .rst_n, .used(used_q), .open(open_q), .src(src_q), .close, .rdy_room, .free_en,
@@ -124,13 +82,5 @@ bind mag_slots mag_slots_sva #(.WR_SLOTS(WR_SLOTS), .SW(SW)) u_sva (
 bind mag_read mag_read_sva #(.RW(RW)) u_sva (
     .clk, .rst_n, .grant, .rsp_valid, .release_entry, .beats, .job_ew, .free_words(free_q), .avail(avail_q));
 bind mag_port mag_port_sva u_sva (.clk, .rst_n, .load, .use_ack, .ack_valid, .resp_valid);
-bind mag_path mag_path_sva #(.NREQ(NREQ), .RD_OUT(RD_OUT), .WR_OUT(WR_OUT)) u_sva (
-    .clk, .rst_n,
-    .awid(m_axi_dram_awid), .arid(m_axi_dram_arid), .rid(m_axi_dram_rid), .bid(m_axi_dram_bid),
-    .awaddr(m_axi_dram_awaddr), .araddr(m_axi_dram_araddr), .awlen(m_axi_dram_awlen), .arlen(m_axi_dram_arlen),
-    .awvalid(m_axi_dram_awvalid), .awready(m_axi_dram_awready), .arvalid(m_axi_dram_arvalid),
-    .arready(m_axi_dram_arready), .wvalid(m_axi_dram_wvalid), .wready(m_axi_dram_wready),
-    .wlast(m_axi_dram_wlast), .rvalid(m_axi_dram_rvalid), .rlast(m_axi_dram_rlast), .bvalid(m_axi_dram_bvalid),
-    .wstrb(m_axi_dram_wstrb), .wdata(m_axi_dram_wdata), .rd_valid, .rd_ready, .wr_valid, .wr_ready);
 
 `default_nettype wire

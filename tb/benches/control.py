@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 
 import cocotb
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import FallingEdge, RisingEdge
 from kohakubench import checks, clocks, seed
 from kohakubench import orch_model as om
 from kohakubench.orch_model import Orch
@@ -66,8 +66,6 @@ class Axi:
     async def write_burst(self, address, beats, size=3, burst=1, ident=5):
         """Send (data, strobes) beats and return the response."""
         d = self.dut
-        if len(beats) > 1:
-            await FallingEdge(d.clk)  # the buffer is filled between rising edges
         d.w_addr.value, d.w_len.value, d.w_size.value = address, len(beats) - 1, size
         d.w_burst.value, d.w_id.value = burst, ident
         for n, (data, strobes) in enumerate(beats):
@@ -75,6 +73,7 @@ class Axi:
             if len(beats) > 1:
                 d.fill_at.value = n
                 d.fill.value = int(d.fill.value) ^ 1
+                await RisingEdge(d.clk)
                 await FallingEdge(d.clk)
         if len(beats) > 1:
             await FallingEdge(d.clk)
@@ -134,6 +133,7 @@ class Pair:
         d = self.dut
         d.flit.value = flit
         d.push.value = int(d.push.value) ^ 1
+        await RisingEdge(d.clk)  # whatever the caller waited for, the source sees every toggle
         await FallingEdge(d.clk)
 
     async def receive(self, *flits):
@@ -255,7 +255,7 @@ async def clears_beside(pair, offset, value, flit, delay):
     """A register write, and a flit queued ``delay`` cycles after (before, if negative) its start."""
     if delay < 0:
         await pair.push(flit)
-    for _ in range(-delay):
+    for _ in range(-delay - 1):  # the push itself took one cycle
         await FallingEdge(pair.dut.clk)
     writer = cocotb.start_soon(pair.axi.write(offset, value))
     for _ in range(delay):

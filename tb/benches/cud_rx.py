@@ -23,7 +23,7 @@ from kohakubench.burst_model import (
     replay,
 )
 from kohakubench.shell_model import DATA_RECEIVED, flit, signal
-from kohakubench.shell_stage import same_flits
+from kohakubench.shell_stage import same_flits, start_clock
 
 _DUT = "rtl/control/cud_rx.v"
 BENCH = Bench(
@@ -40,16 +40,34 @@ BENCH = Bench(
     ],
     variants={"deep": {"ACKQ_DEPTH": 128}},
     mutations={
-        "compare_16_bit": ("tb/hdl/tb_cud_rx.v", "(desc_end >= capacity)", "(desc_end[15:0] >= capacity[15:0] - 16'd1)"),
+        "compare_16_bit": (
+            "tb/hdl/tb_cud_rx.v",
+            "(desc_end >= capacity)",
+            "(desc_end[15:0] >= capacity[15:0] - 16'd1)",
+        ),
         "no_tracker": (_DUT, "else if (taken && is_trk_desc) trk_open_q <= 1'b1;", ""),
         "tracker_ends_with_burst": (
-            _DUT, "(taken && final_trk) trk_open_q <= 1'b0;", "(taken && (final_trk || final_data)) trk_open_q <= 1'b0;"),
+            _DUT,
+            "(taken && final_trk) trk_open_q <= 1'b0;",
+            "(taken && (final_trk || final_data)) trk_open_q <= 1'b0;",
+        ),
         "last_ignored": (_DUT, "is_data && in_last != final_data", "is_data && in_last && !final_data"),
         "framed_by_last": (_DUT, "is_data && left_q == 8'd0", "is_data && (left_q == 8'd0 || in_last)"),
-        "ack_to_source": (_DUT, "(in_named != 8'd0) ? in_named : in_src", "(in_named[7:4] != 4'd0) ? in_named : in_src"),
+        "ack_to_source": (
+            _DUT,
+            "(in_named != 8'd0) ? in_named : in_src",
+            "(in_named[7:4] != 4'd0) ? in_named : in_src",
+        ),
         "reject_not_acknowledged": (
-            _DUT, "(final_data && sig_q)", "(final_data && sig_q && cause != `KT_REJ_RANGE)"),
-        "full_queue_loses_signal": (_DUT, "wants_ack && !ackq_ready", "final_trk && wants_ack && !ackq_ready"),
+            _DUT,
+            "(final_data && sig_q)",
+            "(final_data && sig_q && cause != `KT_REJ_RANGE)",
+        ),
+        "full_queue_loses_signal": (
+            _DUT,
+            "wants_ack && !ackq_ready",
+            "final_trk && wants_ack && !ackq_ready",
+        ),
         "full_queue_stops_data": (_DUT, "wants_ack && !ackq_ready", "is_data && !ackq_ready"),
         "later_cause_wins": (_DUT, "rejected_q ? reason_q :", "rejected_q && !mismatch ? reason_q :"),
         "third_sender_silent": (_DUT, "taken && is_third", "1'b0"),
@@ -87,9 +105,22 @@ class Stage:
 
     async def begin(self, **levels):
         self.number = next(_numbers)
-        clocks.start(self.dut.clk)
-        idle = dict.fromkeys(("log_flush", "play", "play_count", "wr_mode", "wr_level", "sig_mode", "sig_level",
-                              "abort_mode", "abort_level", "not_ready"), 0)
+        start_clock(self.dut.clk)
+        idle = dict.fromkeys(
+            (
+                "log_flush",
+                "play",
+                "play_count",
+                "wr_mode",
+                "wr_level",
+                "sig_mode",
+                "sig_level",
+                "abort_mode",
+                "abort_level",
+                "not_ready",
+            ),
+            0,
+        )
         self.set(**{**idle, "seed": seed() * 40503 % 2**32 + 1, "log_id": self.number, **levels})
         await clocks.reset(self.dut)
         return self
@@ -162,8 +193,17 @@ async def buffers(dut):
     for ready in (1, 0):
         s.set(not_ready=1 - ready)
         flits, answers = [], []
-        for buf, offset, n in ((3, 0, 4), (4, 0, 1), (255, 9, 2), (2, 1, 2), (2, 0, 3), (2, 62, 2), (2, 63, 2),
-                               (2, 0, 2), (0, 5, 3)):
+        for buf, offset, n in (
+            (3, 0, 4),
+            (4, 0, 1),
+            (255, 9, 2),
+            (2, 1, 2),
+            (2, 0, 3),
+            (2, 62, 2),
+            (2, 63, 2),
+            (2, 0, 2),
+            (0, 5, 3),
+        ):
             flits += burst(s.own, A, words(n), buf=buf, offset=offset, ack=ORCH, txn=offset)
             answers.append(s.answer(ORCH, txn=offset, buf=buf, reason=rule(buf, offset, n - 1, ready)))
         await s.play(flits)
@@ -177,7 +217,7 @@ async def buffers(dut):
 
 @cocotb.test()
 async def wrong_last(dut):
-    """`last` early at every position and missing at the end: ended by the count, reason 5, next burst good."""
+    """`last` early at every position and absent at the end: ended by the count, reason 5, next burst good."""
     s = await Stage(dut).begin()
     flits, answers, stored = [], [], 0
     for n in (1, 2, 5, 9):
@@ -215,8 +255,11 @@ async def foreign_flits(dut):
     s = await Stage(dut).begin()
     flits = []
     for k, word in enumerate(burst(s.own, A, words(40), offset=100)):
-        flits += [flit(s.own, (A, B)[k % 2], kind, k % 256, k & 1, 0, word & 0xFFFF)
-                  for kind in range(16) if kind != 8]
+        flits += [
+            flit(s.own, (A, B)[k % 2], kind, k % 256, k & 1, 0, word & 0xFFFF)
+            for kind in range(16)
+            if kind != 8
+        ]
         flits.append(word)
     await s.play(flits)
     r = await s.finish()
@@ -280,25 +323,26 @@ async def third_sender(dut):
 @cocotb.test()
 async def queue_full(dut):
     """ACKQ_DEPTH signals wait, data still flows, one more burst end holds, then all drains."""
-    s = await Stage(dut).begin(sig_mode=1)
-    n = s.depth
-    await s.play([w for k in range(n) for w in burst(s.own, A, words(1), offset=k % 512, txn=k % 256)])
-    await s.play(burst(s.own, B, words(100), want=0, txn=5))
-    await clocks.cycles(5)
-    checks.equal("stored", int(dut.stored.value), n + 100)
-    # the tracker's end holds as well: its burst asks for a signal
-    one, two = burst(s.own, A, words(6), txn=7), burst(s.own, B, words(2, 2), txn=8)
-    await s.play([*one[:3], *two[:2], *one[3:6], two[2], one[6]], wait=False)
-    await clocks.cycles(50)
-    checks.equal("held", (int(dut.taken.value), int(dut.play_done.value)), (2 * n + 101 + 8, 0))
-    s.set(sig_mode=0)
-    await s.until("signals", 1)
-    s.set(sig_mode=2, sig_level=200)
-    await s.until("signals", n + 2)
-    r = await s.finish()
-    same_flits("signals", r.signals[:n], [s.answer(A, txn=k % 256) for k in range(n)])
-    same_flits("last two", r.signals[n:], [s.answer(B, txn=8, reason=SECOND_SENDER), s.answer(A, txn=7)])
-    checks.true("holding seen", r.held > 20, f"{r.held} cycles")
+    for second_ends_first in (False, True):
+        s = await Stage(dut).begin(sig_mode=1)
+        n = s.depth
+        await s.play([w for k in range(n) for w in burst(s.own, A, words(1), offset=k % 512, txn=k % 256)])
+        await s.play(burst(s.own, B, words(100), want=0, txn=5))
+        await clocks.cycles(5)
+        checks.equal("stored", int(dut.stored.value), n + 100)
+        # six data flits of the open burst and one of the second pass, then either end holds
+        one, two = burst(s.own, A, words(7), txn=7), burst(s.own, B, words(2, 2), txn=8)
+        ends = [two[2], one[7]] if second_ends_first else [one[7], two[2]]
+        await s.play([*one[:3], *two[:2], *one[3:7], *ends], wait=False)
+        await clocks.cycles(50)
+        checks.equal("held", (int(dut.taken.value), int(dut.play_done.value)), (2 * n + 101 + 9, 0))
+        s.set(sig_mode=0)
+        await s.until("signals", n + 2)
+        r = await s.finish()
+        same_flits("signals", r.signals[:n], [s.answer(A, txn=k % 256) for k in range(n)])
+        last = [s.answer(A, txn=7), s.answer(B, txn=8, reason=SECOND_SENDER)]
+        same_flits("last two", r.signals[n:], last[::-1] if second_ends_first else last)
+        checks.true("holding seen", r.held > 20, f"{r.held} cycles")
 
 
 @cocotb.test()
@@ -317,7 +361,9 @@ async def abort_burst(dut):
         await s.play(burst(s.own, A, words(2), txn=200))
         r = await s.finish()
         checks.equal("second burst", r.signals[1], s.answer(A, txn=200))
-        checks.true("first burst", r.signals[0] in (s.answer(A, txn=at), s.answer(A, txn=at, reason=NOT_READY)))
+        checks.true(
+            "first burst", r.signals[0] in (s.answer(A, txn=at), s.answer(A, txn=at, reason=NOT_READY))
+        )
     # a unit that has stopped taking granules is released by its own abort
     s = await Stage(dut).begin(wr_mode=1)
     await s.play(burst(s.own, A, words(9), txn=3), wait=False)
@@ -351,8 +397,12 @@ async def random_bursts(dut):
     rng = random.Random(seed())
     for _ in range(scale(10, 300)):
         s = await Stage(dut).begin(
-            wr_mode=rng.choice((0, 2, 3)), wr_level=rng.choice((20, 100, 200)), sig_mode=rng.choice((0, 2, 3)),
-            sig_level=rng.choice((20, 128, 240)), abort_mode=rng.choice((0, 0, 2)), abort_level=2,
+            wr_mode=rng.choice((0, 2, 3)),
+            wr_level=rng.choice((20, 100, 200)),
+            sig_mode=rng.choice((0, 2, 3)),
+            sig_level=rng.choice((20, 128, 240)),
+            abort_mode=rng.choice((0, 0, 2)),
+            abort_level=2,
         )
         streams = []
         for src in (A, B, C, ORCH)[: rng.choice((1, 1, 2, 3, 4))]:
@@ -360,9 +410,14 @@ async def random_bursts(dut):
             for _ in range(rng.randint(1, 25)):
                 n = rng.choice((1, 2, 3, 8, rng.randint(1, 40), 256))
                 stream += burst(
-                    s.own, src, [rng.getrandbits(256) for _ in range(n)], buf=rng.choice((0, 0, 1, 2, 3, 9)),
-                    offset=rng.choice((0, 2, rng.randrange(520), 65535 - n, 65536 - n)), want=rng.randrange(2),
-                    ack=rng.choice(((0, 0), ORCH)), txn=rng.randrange(256),
+                    s.own,
+                    src,
+                    [rng.getrandbits(256) for _ in range(n)],
+                    buf=rng.choice((0, 0, 1, 2, 3, 9)),
+                    offset=rng.choice((0, 2, rng.randrange(520), 65535 - n, 65536 - n)),
+                    want=rng.randrange(2),
+                    ack=rng.choice(((0, 0), ORCH)),
+                    txn=rng.randrange(256),
                     wrong=rng.randrange(n) if rng.random() < 0.1 else None,
                 )
             streams.append(stream)

@@ -49,6 +49,18 @@ BENCH = Bench(
         ),
         "saturate": ("rtl/memory/mag_regs.v", "sum[16] ? 16'hFFFF : sum[15:0]", "sum[15:0]"),
     },
+    mutation_tests={
+        "mesh": ["every_code"],
+        "order": ["precedence"],
+        "keeps_first": ["first_fault_only"],
+        "clear_race": ["counters_saturate"],
+        "word_error": ["bus_error_on_one_word"],
+        "count_once": ["bus_error_on_one_word"],
+        "err_payload": ["bus_error_on_one_word"],
+        "tag_limit": ["every_code"],
+        "unit_data": ["dropped_flits"],
+        "saturate": ["counters_saturate"],
+    },
     wall_s=300,
 )
 

@@ -54,6 +54,18 @@ BENCH = Bench(
             "ack_valid && !resp_valid",
         ),
     },
+    mutation_tests={
+        "source_match": ["interleaved"],
+        "length_limit": ["too_long"],
+        "frame_late": ["framing"],
+        "ack_order": ["ack_order"],
+        "split_error": ["bus_errors"],
+        "page_split": ["lengths"],
+        "cut_keeps": ["framing"],
+        "early_free": ["slots_full"],
+        "margin": ["slots_full"],
+        "ack_turn": ["random_traffic"],
+    },
     wall_s=300,
 )
 
@@ -206,9 +218,9 @@ async def ack_order(dut):
         when = {(f.dst, f.txn): cycle for cycle, f in tb.captured}
         fed = int(dut.last_in.value)
         checks.true("refused write of another source", when[b, 9] - fed < 40, f"{when[b, 9] - fed} cycles")
-        checks.true(
-            "ordinary write of another source", when[c, 10] - fed < 1060, f"{when[c, 10] - fed} cycles"
-        )
+        took = when[c, 10] - fed
+        if not int(dut.SINGLE.value):  # a memory that takes one write at a time delays everybody
+            checks.true("ordinary write of another source", took < 1060, f"{took} cycles")
         first_ordinary = order.index("ordinary")
         for t in range(3):
             late = when[a, t] - fed > 900
@@ -233,7 +245,7 @@ async def bus_errors(dut):
 @cocotb.test()
 async def slots_full(dut):
     """All slots full behind a slow memory, the intake at its margin, then drained: nothing lost."""
-    tb = await MagTb.start(dut, ideal=1, lat_min=3000)
+    tb = await MagTb.start(dut, ideal=1, lat_min=300 if int(dut.SINGLE.value) else 3000)
     streams = [_random_writes(tb, src, 12, 0x4000 * k, 0x4000 * (k + 1)) for k, src in enumerate(UNITS)]
     reads = [read_request(UNITS[0], k, tb.own(0x20000 + 32 * k), 2, port=tb.port) for k in range(70)]
     await tb.play(interleave(tb.rng, streams) + [Step(f) for f in reads], limit=200_000)

@@ -42,6 +42,7 @@ def mesh_bench(name: str, picture: str, mutations: dict[str, tuple[str, str, str
             "rtl/common/*.v",
             "rtl/noc/*.v",
             "rtl/noc/link_checker_sva.sv",
+            "tb/hdl/traffic_core.v",
             "tb/hdl/traffic_node.v",
             "tb/hdl/stand_in/*.v",
             f"{where}/{top}.v",

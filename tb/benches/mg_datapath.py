@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cluster datapath: array, accumulator, tile store, EMIT/SEND/ADD_PEER, interlock; against the reference model."""
+"""Cluster datapath: array, accumulator, tile store, EMIT/SEND/ADD_PEER, interlock; against the model."""
 
-import os
 from itertools import product
 
 import cocotb
 import numpy as np
-from cocotb.triggers import RisingEdge, Timer
-from kohakubench import Bench, checks, clocks, memfile, scale, seed
-from kohakubench.mg_stimulus import ADD_PEER, EMIT, SEND, Pool, Stream, columns, expect, random_pool, space
+from cocotb.triggers import FallingEdge, RisingEdge
+from kohakubench import Bench, checks, clocks, memfile, scale
+from kohakubench.mg_player import Datapath, codes24
+from kohakubench.mg_stimulus import ADD_PEER, EMIT, SEND, Pool, Stream, columns, random_pool, space
 
 BENCH = Bench(
     name="mg_datapath",
@@ -44,8 +44,12 @@ BENCH = Bench(
     mutations={
         "no_forward": ("rtl/matmul/mg_tile_store.v", "fwd[TILE_LAT] ? fwd_data : ram_data", "ram_data"),
         "forward_any": ("rtl/matmul/mg_tile_store.v", " && rd_addr == wr_addr;", ";"),
-        "guard_short": ("rtl/matmul/mg_datapath.v", ".past_valid(xv[PAST:1]), ", ".past_valid(xv[PAST:1] >> 1), "),
-        "guard_near": ("rtl/matmul/mg_datapath.v", "v[SLOT-TILE_LAT-2 +: NEAR]", "{v[SLOT +: PAST+1], {PAST{1'b0}}}"),
+        "guard_short": (
+            "rtl/matmul/mg_datapath.v",
+            ".past_valid(xv[PAST:1]), ",
+            ".past_valid(xv[PAST:1] >> 1), ",
+        ),
+        "guard_near": ("rtl/matmul/mg_datapath.v", "v[SLOT-TILE_LAT-2 +: NEAR]", "v[SLOT +: PAST+1] << PAST"),
         "port": ("rtl/matmul/mg_datapath.v", "!port_taken && (x_op", "(x_op"),
         "emit_order": ("rtl/matmul/mg_datapath.v", "|| emit_count_q == 6'd0);", "|| 1'b1);"),
         "lane_scale": ("rtl/matmul/mg_datapath.v", "32 + 8*(s%4)", "32 + 8*(s/4)"),
@@ -56,111 +60,24 @@ BENCH = Bench(
         "bank": ("rtl/matmul/mg_tile_store.v", "wr_bank  == (b == 1)", "1'b1"),
         "inflight": ("rtl/matmul/mg_datapath.v", "- {5'd0, arr_done};", "- {5'd0, v[LAST-1] && !last_peer};"),
     },
+    mutation_tests={
+        "no_forward": ["reuse_minimum"],
+        "forward_any": ["drain_beside_sweep"],
+        "guard_short": ["interlock_random"],
+        "guard_near": ["interlock_random"],
+        "port": ["interlock_random"],
+        "emit_order": ["interlock_random"],
+        "lane_scale": ["scale_bytes_and_anchors"],
+        "load_adds": ["emit_equals_drain"],
+        "peer_lost": ["send_and_add_peer"],
+        "ring": ["dot_extremes"],
+        "sign": ["dot_extremes"],
+        "bank": ["random_bubbles"],
+        "inflight": ["latencies"],
+    },
     timeout_cycles=20_000_000,
     wall_s=600,
 )
-
-
-class Datapath:
-    """Plays streams and compares everything that comes out with the reference."""
-
-    def __init__(self, dut):
-        self.dut = dut
-        self.mw, self.tiles = int(dut.ACC_MW.value), int(dut.TILES.value)
-        self.lat, self.banks = int(dut.TILE_LAT.value), int(dut.TILE_BANKS.value)
-        self.packed = int(dut.MODEL.value) == 0
-        self.reuse_min = self.lat + 3
-        self.slot_lat = 21 - self.lat
-        self.rng = np.random.default_rng(seed())
-        self.state = np.zeros((2, self.tiles, 16), dtype=np.uint32)
-        self.run_id = 0
-        self.last = None
-
-    async def start(self, opened=True):
-        """Clock, reset and, with ``opened``, a LOAD of every sub-tile of every bank."""
-        self.dut.go.value = 0
-        clocks.start(self.dut.clk)
-        await clocks.reset(self.dut)
-        await clocks.cycles(3)
-        if opened:
-            s = Stream(random_pool(self.rng, 64))
-            for bank in range(self.banks):
-                t = np.arange(self.tiles)
-                s.issue(t, self.rng.integers(0, 64, t.size), self.rng.integers(0, 64, t.size), load=1, bank=bank)
-            await self.play("open", s)
-        return self
-
-    async def play(self, name, stream):
-        """Run one stream; compare sums, emitted and sent words; leave the times of its commands."""
-        self.run_id += 1
-        iss, x = columns(stream.iss), columns(stream.x)
-        flags = iss["load"] | iss["emit"] << 1 | iss["bank"] << 2
-        a_b = iss["a"] | iss["b"] << 12
-        files = {
-            "a": stream.pool.words("a"),
-            "b": stream.pool.words("b"),
-            "p": _codes24(stream.peers),
-            "iss": memfile.pack(
-                80, (iss["anchor"], 8), (iss["addr"], 16), (flags, 8), (a_b, 24), (iss["gap"], 8), (iss["phase"], 8), (0, 8)
-            ),
-            "x": memfile.pack(
-                56, (x["addr"], 16), (x["op"] | x["bank"] << 2, 8), (x["peer"], 16), (x["gap"], 8), (x["phase"], 8)
-            ),
-        }
-        for key, words in files.items():
-            memfile.write(f"{key}_{self.run_id}.hex", words)
-        d = self.dut
-        d.run_id.value, d.n_pool.value, d.n_peer.value = self.run_id, len(files["a"]), len(files["p"])
-        d.n_iss.value, d.n_x.value = len(files["iss"]), len(files["x"])
-        d.go.value = 1
-        await RisingEdge(d.done)
-        d.go.value = 0
-        await Timer(5 * clocks.PERIOD_NS, unit="ns")
-        got = {key: self._read(key, width) for key, width in (("emit", 35), ("send", 50), ("sum", 38), ("time", 4))}
-        for key in files:
-            os.remove(f"{key}_{self.run_id}.hex")
-        self._compare(name, stream, got)
-        checks.equal(f"{name}: nothing in flight", int(d.inflight.value) | int(d.arr_inflight.value), 0)
-
-    def _read(self, key, width):
-        path = f"{key}_{self.run_id}.hex"
-        if not os.path.exists(path):
-            return np.zeros((0, width), dtype=np.uint8)
-        words = memfile.read(path, width)
-        os.remove(path)
-        return words
-
-    def _compare(self, name, stream, got):
-        times = memfile.field(got["time"], 0, 32).astype(np.int64)
-        n = len(columns(stream.iss)["a"])
-        self.iss_time, self.x_time = times[:n], times[n:]
-        exp = expect(stream, self.iss_time, self.x_time, self.state, self.mw, self.slot_lat, self.banks == 1)
-        sums = np.stack([memfile.field(got["sum"], 19 * v, 19) for v in range(16)], axis=1).astype(np.int64)
-        checks.arrays(f"{name}: sums", np.where(sums >= 1 << 18, sums - (1 << 19), sums), exp.sums)
-        checks.arrays(f"{name}: emit order", memfile.field(got["emit"], 256, 16).astype(np.int64), exp.emit_addr)
-        half = np.ascontiguousarray(got["emit"][:, :32]).view("<u2")
-        checks.arrays(f"{name}: emitted FP16", half, exp.emit_half)
-        checks.arrays(f"{name}: clamp", memfile.field(got["emit"], 272, 8) != 0, exp.emit_clamp)
-        checks.arrays(f"{name}: send order", memfile.field(got["send"], 384, 16).astype(np.int64), exp.send_addr)
-        codes = np.stack([memfile.field(got["send"], 24 * v, 24) for v in range(16)], axis=1)
-        checks.arrays(f"{name}: sent codes", codes.astype(np.uint32), exp.send_codes)
-        if self.packed:
-            checks.equal(f"{name}: MODEL 0 differs from MODEL 1 in cycles", int(self.dut.twin_diff.value), 0)
-        self.last = exp
-
-    def dump(self, stream, phase):
-        """SEND every sub-tile of every bank, so that ``play`` compares the whole store."""
-        for bank in range(self.banks):
-            stream.command(SEND, np.arange(self.tiles), bank=bank, phase=phase)
-
-    def tile_list(self, n):
-        """n sub-tile numbers in ascending order, starting over at TILES."""
-        return np.arange(n) % self.tiles
-
-
-def _codes24(codes):
-    c = np.asarray(codes, dtype=np.uint32)
-    return np.ascontiguousarray(c.astype("<u4")).view(np.uint8).reshape(len(c), 16, 4)[:, :, :3].reshape(len(c), 48)
 
 
 def _pool(qa, qb, scale_byte=0xA0):
@@ -174,7 +91,7 @@ async def _each_entry(dp, name, pool, anchor=40):
     s = Stream(pool)
     n = np.arange(len(pool.qa))
     s.issue(n % dp.tiles, n, n, load=1, emit=1, anchor=anchor)
-    await dp.play(name, s)
+    return await dp.play(name, s)
 
 
 @cocotb.test()
@@ -186,14 +103,14 @@ async def dot_extremes(dut):
     rows = np.where(np.arange(4) % 2, 63, -64)[:, None] * np.ones((1, 32), dtype=int)
     kinds = [*full, alt, -alt.clip(-63, 64), rows, -rows.clip(-63, 64)]
     qa, qb = zip(*product(kinds, kinds), strict=True)
-    await _each_entry(dp, "extremes", _pool(qa, qb))
-    checks.equal("all -64", int(dp.last.sums[0, 0]), 131072)
-    checks.equal("+63 by -64", int(dp.last.sums[len(kinds), 0]), -129024)
+    exp = await _each_entry(dp, "extremes", _pool(qa, qb))
+    checks.equal("all -64", int(exp.sums[0, 0]), 131072)
+    checks.equal("+63 by -64", int(exp.sums[len(kinds), 0]), -129024)
 
 
 @cocotb.test()
 async def dot_single_nonzero(dut):
-    """A single nonzero product at every (i, k, j); then a single nonzero element of A against full B, and back."""
+    """One nonzero product at every (i, k, j); one nonzero element of A against full B, and back."""
     dp = await Datapath(dut).start()
     index = list(product(range(4), range(32), range(4)))
     qa, qb = np.zeros((2, len(index), 4, 32), dtype=int)
@@ -214,7 +131,7 @@ async def dot_borrow(dut):
     dp = await Datapath(dut).start()
     qa, qb = [], []
     for p, j, low, high in product(range(2), range(4), (-64, -1, 0, 1, 63), (-64, -1, 0, 1, 63)):
-        for depth in (1, 8, 32):                           # first stage only, one unit, all four units
+        for depth in (1, 8, 32):  # first stage only, one unit, all four units
             a, b = np.zeros((4, 32), dtype=int), np.zeros((4, 32), dtype=int)
             a[2 * p, :depth], a[2 * p + 1, :depth], b[j, :depth] = low, high, 63
             qa.append(a)
@@ -263,8 +180,13 @@ async def random_bubbles(dut):
         gap = dp.rng.integers(0, longest + 1, n) * dp.rng.integers(0, 2, n)
         s = Stream(pool)
         s.issue(
-            addr, dp.rng.integers(0, 1024, n), dp.rng.integers(0, 1024, n), load=dp.rng.integers(0, 8, n) == 0,
-            emit=dp.rng.integers(0, 3, n) == 0, bank=bank, gap=space(addr, bank, gap, dp.reuse_min),
+            addr,
+            dp.rng.integers(0, 1024, n),
+            dp.rng.integers(0, 1024, n),
+            load=dp.rng.integers(0, 8, n) == 0,
+            emit=dp.rng.integers(0, 3, n) == 0,
+            bank=bank,
+            gap=space(addr, bank, gap, dp.reuse_min),
         )
         dp.dump(s, 1)
         await dp.play(f"bubbles over {span}", s)
@@ -286,10 +208,14 @@ async def reuse_minimum(dut):
 
 @cocotb.test()
 async def matrix_products(dut):
-    """nk = 1, 2, 32, 64; zero-mean, non-negative, saturating and flushing operands; whole against chunked K."""
+    """nk = 1, 2, 32, 64; zero-mean, non-negative, saturating and flushing operands; K whole and chunked."""
     dp = await Datapath(dut).start()
-    kinds = {"zero mean": (-63, 63, 120, 180), "non-negative": (0, 63, 120, 180), "large": (40, 63, 250, 255),
-             "tiny": (-8, 8, 0, 12)}
+    kinds = {
+        "zero mean": (-63, 63, 120, 180),
+        "non-negative": (0, 63, 120, 180),
+        "large": (40, 63, 250, 255),
+        "tiny": (-8, 8, 0, 12),
+    }
     for name, (lo, hi, slo, shi) in kinds.items():
         for nk in (1, 2, 32, 64):
             pool = random_pool(dp.rng, 4 * nk, lo, hi, (slo, shi))
@@ -299,9 +225,17 @@ async def matrix_products(dut):
                 s = Stream(pool)
                 for kb, g, h in product(range(nk), range(4), range(4)):
                     phase = kb * chunks // nk
-                    s.issue(4 * g + h, g * nk + kb, h * nk + kb, load=kb == 0, emit=kb == nk - 1, anchor=anchor, phase=phase)
-                await dp.play(f"{name}, nk {nk}, {chunks} chunks", s)
-                images.append(dp.last.emit_half)
+                    s.issue(
+                        4 * g + h,
+                        g * nk + kb,
+                        h * nk + kb,
+                        load=kb == 0,
+                        emit=kb == nk - 1,
+                        anchor=anchor,
+                        phase=phase,
+                    )
+                exp = await dp.play(f"{name}, nk {nk}, {chunks} chunks", s)
+                images.append(exp.emit_half)
             checks.arrays(f"{name}, nk {nk}: chunked", images[1], images[0])
 
 
@@ -310,35 +244,34 @@ async def emit_equals_drain(dut):
     """ADD with emit against ADD followed by EMIT; LOAD of a zero block; LOAD with emit; EMIT twice."""
     dp = await Datapath(dut).start()
     pool = random_pool(dp.rng, 256, scale=(0, 255))
-    pool.qa[:32] = 0                                       # zero blocks
+    pool.qa[:32] = 0  # zero blocks
     t = dp.tile_list(256) if dp.tiles >= 256 else np.arange(dp.tiles)
     for load in (1, 0):
         s = Stream(pool)
         s.issue(t, t, t, load=load, emit=1)
         s.command(EMIT, t, phase=1)
         s.command(EMIT, t, phase=2)
-        await dp.play(f"emit and drain, load {load}", s)
-        half = dp.last.emit_half.reshape(3, -1, 16)
+        exp = await dp.play(f"emit and drain, load {load}", s)
+        half = exp.emit_half.reshape(3, -1, 16)
         checks.arrays("drain equals emit", half[1], half[0])
         checks.arrays("second drain", half[2], half[0])
 
 
 @cocotb.test()
 async def send_and_add_peer(dut):
-    """SEND replayed as ADD_PEER doubles every tile; into the other bank; zero tile plus 1.0; odd peer codes."""
+    """SEND replayed as ADD_PEER doubles every tile; other bank; zero tile plus 1.0; odd peer codes."""
     dp = await Datapath(dut).start()
     mw, n = dp.mw, min(dp.tiles, 256)
     s, t = Stream(random_pool(dp.rng, 64, scale=(120, 180))), np.arange(n)
     s.issue(t, t % 64, (7 * t) % 64, load=1)
     s.command(SEND, t, phase=1)
-    await dp.play("send", s)
-    codes = dp.last.send_codes.copy()
+    codes = (await dp.play("send", s)).send_codes
     s = Stream(s.pool, peers=codes)
     s.command(ADD_PEER, t, peer=t)
     s.command(SEND, t, phase=1)
-    await dp.play("doubled", s)
+    doubled = (await dp.play("doubled", s)).send_codes
     exact = np.where((codes >> mw) & 127, codes + (1 << mw), 0)
-    checks.arrays("doubled exactly", dp.last.send_codes, exact.astype(np.uint32))
+    checks.arrays("doubled exactly", doubled, exact.astype(np.uint32))
 
     s = Stream(s.pool, peers=codes)
     s.command(ADD_PEER, t, peer=t[::-1], bank=dp.banks - 1)
@@ -346,7 +279,7 @@ async def send_and_add_peer(dut):
     await dp.play("into a second accumulator", s)
 
     odd = dp.rng.integers(0, 1 << (mw + 8), (512, 16)).astype(np.uint32)
-    odd[::3] &= np.uint32(~(127 << mw) & 0xFFFFFFFF)       # exponent 0 with sign and fraction set
+    odd[::3] &= np.uint32(~(127 << mw) & 0xFFFFFFFF)  # exponent 0 with sign and fraction set
     one = np.full((1, 16), 63 << mw, dtype=np.uint32)
     zeros = _pool(np.zeros((1, 4, 32)), np.zeros((1, 4, 32)))
     s = Stream(zeros, peers=np.concatenate([odd, one]))
@@ -355,13 +288,13 @@ async def send_and_add_peer(dut):
     s.command(EMIT, t, phase=2)
     s.command(ADD_PEER, np.tile(t, 2), peer=dp.rng.integers(0, 512, 2 * n), phase=3)
     dp.dump(s, 4)
-    await dp.play("peer codes", s)
-    checks.arrays("zero plus one", dp.last.emit_half, np.full((n, 16), 0x3C00))
+    exp = await dp.play("peer codes", s)
+    checks.arrays("zero plus one", exp.emit_half, np.full((n, 16), 0x3C00))
 
 
 @cocotb.test()
 async def drain_beside_sweep(dut):
-    """Second bank: EMIT every cycle beside an ADD sweep in the other bank, both at full rate; SEND likewise."""
+    """Second bank: EMIT or SEND every cycle beside an ADD sweep in the other bank, both at full rate."""
     dp = await Datapath(dut).start()
     if dp.banks == 1:
         checks.true("one bank: nothing to overlap", dp.banks == 1)
@@ -380,23 +313,38 @@ async def drain_beside_sweep(dut):
 
 @cocotb.test()
 async def interlock_random(dut):
-    """EMIT, SEND and ADD_PEER of random sub-tiles between random issues: x_ready alone keeps the order safe."""
+    """EMIT, SEND and ADD_PEER of random sub-tiles between random issues: x_ready keeps the order safe."""
     dp = await Datapath(dut).start()
     pool = random_pool(dp.rng, 512)
     peers = dp.rng.integers(0, 1 << (dp.mw + 8), (1024, 16)).astype(np.uint32)
-    for span, duty, x_gap in ((1, 12, 9), (3, 2, 3), (8, 1, 2), (16, 1, 0), (dp.tiles, 0, 1), (dp.tiles, 3, 0)):
+    for span, duty, x_gap in (
+        (1, 12, 9),
+        (3, 2, 3),
+        (8, 1, 2),
+        (16, 1, 0),
+        (dp.tiles, 0, 1),
+        (dp.tiles, 3, 0),
+    ):
         n = scale(4000, 60000)
         s = Stream(pool, peers)
         addr, bank = dp.rng.integers(0, span, n), dp.rng.integers(0, dp.banks, n)
         gap = space(addr, bank, dp.rng.integers(0, duty + 1, n), dp.reuse_min)
         s.issue(
-            addr, dp.rng.integers(0, 512, n), dp.rng.integers(0, 512, n), bank=bank, gap=gap,
-            load=dp.rng.integers(0, 3, n) == 0, emit=dp.rng.integers(0, 40, n) == 0,
+            addr,
+            dp.rng.integers(0, 512, n),
+            dp.rng.integers(0, 512, n),
+            bank=bank,
+            gap=gap,
+            load=dp.rng.integers(0, 3, n) == 0,
+            emit=dp.rng.integers(0, 40, n) == 0,
         )
         m = n // 2
         s.command(
-            dp.rng.choice([EMIT, SEND, ADD_PEER], m), dp.rng.integers(0, span, m), bank=dp.rng.integers(0, dp.banks, m),
-            peer=dp.rng.integers(0, 1024, m), gap=dp.rng.integers(0, x_gap + 1, m),
+            dp.rng.choice([EMIT, SEND, ADD_PEER], m),
+            dp.rng.integers(0, span, m),
+            bank=dp.rng.integers(0, dp.banks, m),
+            peer=dp.rng.integers(0, 1024, m),
+            gap=dp.rng.integers(0, x_gap + 1, m),
         )
         dp.dump(s, 1)
         await dp.play(f"interlock over {span}", s)
@@ -404,7 +352,7 @@ async def interlock_random(dut):
 
 @cocotb.test()
 async def latencies(dut):
-    """The page's reference values: 17 + 7 to the tile write, 17 + 8 to the word; drain commands TILE_LAT + 1."""
+    """The page's reference values: 17 cycles to the sums and 7 more to the tile write."""
     dp = await Datapath(dut).start()
     s = Stream(random_pool(dp.rng, 4))
     s.issue(1, 0, 0, load=1, emit=1)
@@ -422,8 +370,6 @@ async def _single_issue_cycles(dp, stream):
 
 
 async def _pulse(signal):
-    from cocotb.triggers import FallingEdge
-
     await RisingEdge(signal)
     begin = clocks.now()
     await FallingEdge(signal)
@@ -439,13 +385,15 @@ async def reset_in_the_middle(dut):
     s.issue(t, t % 64, t % 64, emit=1)
     for key in ("a", "b"):
         memfile.write(f"{key}_900.hex", s.pool.words(key))
-    memfile.write("p_900.hex", _codes24(s.peers))
+    memfile.write("p_900.hex", codes24(s.peers))
     for wait in (5, 17, 23, 40):
         dut.run_id.value, dut.n_iss.value, dut.n_x.value = 900, 4000, 0
         dut.n_pool.value, dut.n_peer.value = 64, 1
         iss = columns(s.iss)
-        memfile.write("iss_900.hex", memfile.pack(
-            80, (40, 8), (iss["addr"], 16), (2, 8), (iss["a"] | iss["b"] << 12, 24), (0, 24)))
+        memfile.write(
+            "iss_900.hex",
+            memfile.pack(80, (40, 8), (iss["addr"], 16), (2, 8), (iss["a"] | iss["b"] << 12, 24), (0, 24)),
+        )
         dut.go.value = 1
         await clocks.cycles(wait)
         dut.go.value = 0
@@ -455,7 +403,9 @@ async def reset_in_the_middle(dut):
         checks.equal("nothing in flight", int(dut.inflight.value) | int(dut.arr_inflight.value), 0)
     again = Stream(s.pool)
     for bank in range(dp.banks):
-        again.issue(np.arange(dp.tiles), np.arange(dp.tiles) % 64, np.arange(dp.tiles) % 64, load=1, bank=bank)
+        again.issue(
+            np.arange(dp.tiles), np.arange(dp.tiles) % 64, np.arange(dp.tiles) % 64, load=1, bank=bank
+        )
     dp.dump(again, 1)
     await dp.play("after reset", again)
 
@@ -470,7 +420,13 @@ async def million_cases(dut):
         s = Stream(pool)
         n = 1 << 15
         addr = dp.tile_list(n)
-        s.issue(addr, dp.rng.integers(0, 4096, n), dp.rng.integers(0, 4096, n), emit=1,
-                load=dp.rng.integers(0, 4, n) == 0, bank=dp.rng.integers(0, dp.banks, n))
+        s.issue(
+            addr,
+            dp.rng.integers(0, 4096, n),
+            dp.rng.integers(0, 4096, n),
+            emit=1,
+            load=dp.rng.integers(0, 4, n) == 0,
+            bank=dp.rng.integers(0, dp.banks, n),
+        )
         await dp.play("random accumulation", s)
         done += 16 * n

@@ -49,11 +49,13 @@ def unpack(word: int) -> dict[str, int]:
     return out
 
 
-def flit(
+def flit(  # noqa: PLR0917
     dst: tuple[int, int], src: tuple[int, int], kind: int, txn: int, last: int, rsvd: int, payload: int
 ) -> int:
     """One 288-bit flit."""
-    head = dst[0] << 28 | dst[1] << 24 | src[0] << 20 | src[1] << 16 | kind << 12 | txn << 4 | last << 3 | rsvd
+    head = (
+        dst[0] << 28 | dst[1] << 24 | src[0] << 20 | src[1] << 16 | kind << 12 | txn << 4 | last << 3 | rsvd
+    )
     return head << 256 | payload
 
 
@@ -266,8 +268,14 @@ class Ref:
             return 3
         return 6 if buf == 2 and (off + length) // 2 >= self.open else 0
 
-    def burst(
-        self, buf: int, off: int, data: np.ndarray, signal: bool, ack: tuple[int, int], reason: int | None = None
+    def burst(  # noqa: PLR0917
+        self,
+        buf: int,
+        off: int,
+        data: np.ndarray,
+        signal: bool,
+        ack: tuple[int, int],
+        reason: int | None = None,
     ) -> None:
         """A whole burst; ``reason`` forces a rejection the descriptor does not show."""
         why = self.reason(buf, off, len(data) - 1) if reason is None else reason

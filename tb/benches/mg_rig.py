@@ -14,6 +14,7 @@ from cocotb.triggers import First, RisingEdge, Timer
 from kohakubench import checks, clocks
 
 from benches.mg_ref import CTRL, DRAIN, GEMM, MEM_WORDS, UNIT, Ref, flit, pack
+from benches.mg_twin import Twin
 
 CONFIG = {
     "cfg_credit": 32, "cfg_lat": 38, "cfg_gap": 0, "cfg_perm": 0, "cfg_mute": 0, "cfg_ack": 20,
@@ -87,8 +88,14 @@ class Rig:
         self.extra_recv = 0
 
     # ---- program
-    def word(
-        self, payload: int, last: int = 0, txn: int | None = None, delay: int = 0, done: int = 0, recv: int = 0,
+    def word(  # noqa: PLR0917
+        self,
+        payload: int,
+        last: int = 0,
+        txn: int | None = None,
+        delay: int = 0,
+        done: int = 0,
+        recv: int = 0,
         force: int = 0,
     ) -> None:
         """An instruction; sent after ``done`` completions or ``recv`` DATA_RECEIVED signals."""
@@ -163,6 +170,7 @@ class Rig:
                     ref.l1[args[0]][args[1]] = args[2]
                 else:
                     ref.burst(*args)
+            self.against_model(ref)
         self.ref = ref
         folder = Path.cwd()
         _write_memory(folder / "mem.hex", self.memory)
@@ -199,13 +207,33 @@ class Rig:
             self.compare(trace, dump)
         return trace
 
+    def against_model(self, ref: Ref) -> None:
+        """Require the functional model to give what ``ref`` expects, where the script is free of races."""
+        if any(
+            k in ("event", "patch") or (k == "inst" and a[-1]) or (k == "burst" and a[-1] is not None)
+            for k, *a in self.script
+        ):
+            return
+        twin = Twin(self.memory.copy(), ref.rd_bad, ref.wr_bad, **self.sizes)
+        for kind, *args in self.script:
+            if kind == "inst":
+                twin.execute(*args[:3])
+            else:
+                buf, off, data, signal, ack, _ = args
+                twin.burst(burst_flits(buf, off, data, (1, 0), ack, int(signal), 2))
+        for name in ("completions", "received", "reads", "writes", "node"):
+            _sequence(f"model {name}", getattr(twin, name), getattr(ref, name))
+        checks.arrays("model memory", twin.memory, ref.memory)
+
     def compare(self, t: Trace, dump: bool) -> None:
         """Everything the unit sent, class by class, and the whole memory image."""
         ref = self.ref
         got = [(f >> 248 & 255, f >> 216 & 0xFFFFFFFF, f >> 260 & 255) for f in t.signals(False)]
         _sequence("completion", got, ref.completions)
         for f in t.signals(False):
-            checks.equal("completion header", f >> 268, CTRL[0] << 16 | CTRL[1] << 12 | UNIT[0] << 8 | UNIT[1] << 4 | 6)
+            checks.equal(
+                "completion header", f >> 268, CTRL[0] << 16 | CTRL[1] << 12 | UNIT[0] << 8 | UNIT[1] << 4 | 6
+            )
         got_recv = [((f >> 284 & 15, f >> 280 & 15), f >> 216 & 0xFFFFFFFF) for f in t.signals(True)]
         _sequence("DATA_RECEIVED", got_recv, ref.received)
         _sequence("read request", t.of(0), ref.reads)
@@ -215,7 +243,7 @@ class Rig:
             checks.arrays("memory image", self.image, ref.memory)
 
 
-def burst_flits(
+def burst_flits(  # noqa: PLR0917
     buf: int, off: int, data: np.ndarray, src: tuple[int, int], ack: tuple[int, int], signal: int, txn: int
 ) -> list[int]:
     """Descriptor and data flits of a burst."""
@@ -228,13 +256,16 @@ def burst_flits(
 
 
 def _control(delay: int, done: int, recv: int) -> int:
-    assert not (done and recv) and delay < 4096
+    assert not (done and recv)
+    assert delay < 4096
     return (done or recv) << 16 | bool(recv) << 13 | bool(done) << 12 | delay
 
 
 def _sequence(name: str, got: list[Any], exp: list[Any]) -> None:
     for i, (g, e) in enumerate(zip(got, exp, strict=False)):
-        show = [hex(v) if isinstance(v, int) else [hex(x) if isinstance(x, int) else x for x in v] for v in (g, e)]
+        show = [
+            hex(v) if isinstance(v, int) else [hex(x) if isinstance(x, int) else x for x in v] for v in (g, e)
+        ]
         checks.true(f"{name} {i}", g == e, f"got {show[0]}, expected {show[1]}")
     checks.equal(f"number of {name}s", len(got), len(exp))
 
@@ -250,7 +281,8 @@ def _write_memory(path: Path, memory: np.ndarray) -> None:
 
 def _read_memory(path: Path) -> np.ndarray:
     rows = [r for r in path.read_text().splitlines() if r and not r.startswith("//") and r[0] != "@"]
-    return np.frombuffer(bytes.fromhex("".join(rows)), np.uint8).reshape(-1, 32)[:, ::-1]
+    words = np.frombuffer(bytes.fromhex("".join(rows)), np.uint8).reshape(-1, 32)
+    return np.ascontiguousarray(words[:, ::-1])
 
 
 def run_dir() -> Path:

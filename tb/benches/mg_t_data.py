@@ -74,7 +74,9 @@ async def split_entries(dut):
     rig.op(GEMM, gm=16, gn=16, nk=4)
     rig.op(DRAIN, 0x40000, n=256, last=1)
     await rig.run()
-    checks.equal("A_SPLIT reports", sum(1 for c, a, _ in rig.ref.completions if c == 4 and a & 255 == 0x89), 4)
+    checks.equal(
+        "A_SPLIT reports", sum(1 for c, a, _ in rig.ref.completions if c == 4 and a & 255 == 0x89), 4
+    )
 
 
 @cocotb.test()
@@ -122,7 +124,7 @@ async def send_replay(dut):
 
 @cocotb.test()
 async def rejects(dut):
-    """Every reject reason the descriptor shows, limits at max and max+1, ack targets; a good burst follows."""
+    """Every reject reason the descriptor shows, limits at max and max+1, ack targets; a good burst follows."""  # noqa: E501
     clocks.start(dut.clk)
     rig = Rig(dut, seed())
     rig.operands(4096)
@@ -215,11 +217,21 @@ async def mixed_with_fills(dut):
             rig.burst(sel, 1024 + 32 * k, operand_words(rig.rng, 32), delay=560 if k == 0 else 0, gap=k % 3)
             recv += 1
         for bank in (0, 1):
-            rig.op(GEMM, gm=16, gn=16, nk=6, abank=bank if sel == 0 else 0, bbank=bank if sel else 0, recv=0 if bank else recv)
+            rig.op(
+                GEMM,
+                gm=16,
+                gn=16,
+                nk=6,
+                abank=bank if sel == 0 else 0,
+                bbank=bank if sel else 0,
+                recv=0 if bank else recv,
+            )
             rig.op(DRAIN, 0x40000 + 0x4000 * bank, n=256)
         t = await rig.run()
         span = [c for c, _ in t.entered]
-        checks.true("bursts ran beside the FILLs", span[0] < t.done[1][0] < span[-1] or span[-1] < t.done[1][0])
+        checks.true(
+            "bursts ran beside the FILLs", span[0] < t.done[1][0] < span[-1] or span[-1] < t.done[1][0]
+        )
 
 
 @cocotb.test()
@@ -241,7 +253,7 @@ async def burst_under_sweep(dut):
     fill_all(rig)
     rig.op(GEMM, gm=16, gn=16, nk=4)
     rig.burst(0, 0, operand_words(rig.rng, 16), done=5)
-    rig.op(FILL, 0, n=8, eoff=200, done=6)
+    rig.op(FILL, 0, n=8, eoff=200, done=5)
     rig.op(GEMM, gm=16, gn=16, nk=4, acc=1, recv=1)
     rig.op(DRAIN, 0x40000, n=256)
     t = await rig.run()
@@ -273,14 +285,17 @@ async def ack_queue(dut):
     clocks.start(dut.clk)
     rig = Rig(dut, seed())
     rig.operands(4096)
-    rig.config.update(block_flit=1, block_len=3000, cfg_lat=1500)
-    rig.op(FILL, 0, n=200, delay=530)
+    rig.config.update(block_flit=1, block_len=3000, cfg_lat=20, cfg_mix=128)
+    rig.op(FILL, 0, n=100, delay=530)
     depth = 128
     for k in range(depth + 20):
         rig.burst(1, 4 * (k % 200), operand_words(rig.rng, 4), delay=560 if k == 0 else 0)
     rig.op(GEMM, gm=10, gn=10, nk=20, recv=depth + 20)
     rig.op(DRAIN, 0x40000, n=100, last=1)
-    await rig.run()
+    t = await rig.run()
+    acks = [c for c, f in t.out if f >> 268 & 15 == 6 and f >> 248 & 255 == 3]
+    checks.true("the FILL ended while no signal could leave", t.done[0][0] < acks[0])
+    checks.true("the burst that found the queue full waited", t.entered[-1][0] > acks[0])
 
 
 @cocotb.test()
@@ -311,17 +326,18 @@ async def peer_order(dut):
     rig.op(DRAIN, 0x42000, n=50, recv=5)
     rig.op(DRAIN, 0x43000, n=256)
     await rig.run()
-    # while a DRAIN runs on a slow link: each sub-tile is read before it is added to
+    # while a SEND of more granules than the queue holds runs on a slow link:
+    # sub-tiles already read, not yet read, and beyond it
     rig = Rig(dut, seed())
     rig.operands(4096)
     fill_all(rig)
-    rig.config.update(cfg_busy=120)
-    rig.op(GEMM, gm=16, gn=16, nk=2)
-    rig.op(DRAIN, 0x40000, n=200)
-    low, high = tiles(20), tiles(20)
-    rig.burst(2, 0, low, done=5, delay=700)
-    rig.burst(2, 420, high, done=5)
-    rig.op(DRAIN, 0x44000, n=256, recv=2, last=1)
+    rig.config.update(cfg_busy=100)
+    rig.op(GEMM, gm=16, gn=32, nk=1)
+    rig.op(DRAIN, n=400, dnode=1, dst_x=1, dbuf=2)
+    rig.burst(2, 0, tiles(20), done=5, delay=800)
+    rig.burst(2, 740, tiles(20))
+    rig.burst(2, 900, tiles(20))
+    rig.op(DRAIN, 0x44000, n=512, recv=3, last=1)
     t = await rig.run()
     checks.true("the streams ran during the DRAIN", t.entered[0][0] < t.done[5][0])
 
@@ -354,5 +370,5 @@ async def peer_watchdog(dut):
     checks.true("the GEMM behind the stream waited", t.first[1] - t.entered[4][0] > limit - 40)
     checks.true("and started then", t.first[1] - t.entered[4][0] < limit + 100)
     checks.equal("A_NOTREADY once", sum(1 for c, a in codes if c == 4 and a & 255 == 0x86), 1)
-    reply = [f for f in t.of(7)]
+    reply = t.of(7)
     checks.equal("CU_ERR unit_err", reply[0] >> (176 + 8) & 0xFF, 0x12)

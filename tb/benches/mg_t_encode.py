@@ -54,8 +54,18 @@ async def examples_and_reserved(dut):
         {"op": GEMM, "gm": 3, "gn": 2, "nk": 3, "acc": 1, "emit": 1, "addr": 0x40000},
         {"op": DRAIN, "n": 6, "fuse": 1, "addr": 0x50000},
     ):
-        for extra in ({}, {"rsv141": 1}, {"tail": tail}, {"rowmajor": 1}, {"rowmajor": 1, "tail": tail, "rsv141": 1}):
-            rig.op(f["op"], f.get("addr", 0), **{k: v for k, v in {**f, **extra}.items() if k not in ("op", "addr")})
+        for extra in (
+            {},
+            {"rsv141": 1},
+            {"tail": tail},
+            {"rowmajor": 1},
+            {"rowmajor": 1, "tail": tail, "rsv141": 1},
+        ):
+            rig.op(
+                f["op"],
+                f.get("addr", 0),
+                **{k: v for k, v in {**f, **extra}.items() if k not in ("op", "addr")},
+            )
     rig.op(DRAIN, 0x60000, n=6, rsv141=1, tail=tail)
     rig.op(DRAIN, 0x70000, n=6, rowmajor=1)
     rig.op(DRAIN, 0x70000, n=4, gn=4, rowmajor=1, tail=1 << 40, last=1)
@@ -86,21 +96,42 @@ def _limits() -> list[dict[str, int]]:
     def add(op: int, **f: int) -> None:
         rows.append({"op": op, **f})
 
-    for n, eoff in ((255, 0), (256, 0), (65535, 0), (255, 1), (255, 2), (1, 255), (2, 255), (0, 255), (56, 200), (57, 200)):
+    for n, eoff in (
+        (255, 0),
+        (256, 0),
+        (65535, 0),
+        (255, 1),
+        (255, 2),
+        (1, 255),
+        (2, 255),
+        (0, 255),
+        (56, 200),
+        (57, 200),
+    ):
         for sel in (0, 1):
             for bank in (0, 1):
                 add(FILL, n=n, eoff=eoff, sel=sel, fbank=bank)
     for npeer in (1, 2, 3):
         add(FILL, n=1, npeer=npeer)
     for gm, gn, nk, off in (
-        (16, 16, 16, 0), (16, 16, 17, 0), (1, 1, 255, 1), (1, 1, 255, 2), (255, 2, 1, 1), (255, 2, 1, 2), (2, 255, 1, 1),
-        (128, 2, 2, 0), (128, 2, 3, 0), (255, 255, 255, 0), (16, 32, 8, 0), (16, 32, 9, 0), (16, 16, 1, 240), (16, 16, 1, 241),
-        (0, 0, 0, 255), (16, 32, 1, 0), (19, 27, 1, 0), (32, 16, 1, 0), (33, 16, 1, 0), (4, 128, 2, 0), (2, 255, 1, 0),
+        (16, 16, 16, 0), (16, 16, 17, 0), (1, 1, 255, 1), (1, 1, 255, 2), (255, 2, 1, 1), (255, 2, 1, 2), (2, 255, 1, 1),  # noqa: E501
+        (128, 2, 2, 0), (128, 2, 3, 0), (255, 255, 255, 0), (16, 32, 8, 0), (16, 32, 9, 0), (16, 16, 1, 240), (16, 16, 1, 241),  # noqa: E501
+        (0, 0, 0, 255), (16, 32, 1, 0), (19, 27, 1, 0), (32, 16, 1, 0), (33, 16, 1, 0), (4, 128, 2, 0), (2, 255, 1, 0),  # noqa: E501
     ):  # fmt: skip
         for side in ("aoff", "boff"):
             for bank in (0, 1):
                 for emit in (0, 1):
-                    add(GEMM, gm=gm, gn=gn, nk=nk, abank=bank, bbank=bank, emit=emit, addr=0x80000, **{side: off})
+                    add(
+                        GEMM,
+                        gm=gm,
+                        gn=gn,
+                        nk=nk,
+                        abank=bank,
+                        bbank=bank,
+                        emit=emit,
+                        addr=0x80000,
+                        **{side: off},
+                    )
     for gn in (7, 8, 9):
         add(GEMM, gm=8, gn=gn, acc=1)
     for n in (0, 1, 64, 65, 71, 72, 73, 511, 512, 513, 65535):
@@ -112,10 +143,10 @@ def _limits() -> list[dict[str, int]]:
         for f in (
             {"dfin": 0x12}, {"dfin": 0x12, "dnode": 1}, {"dfin": 0x12, "dnode": 1, "dack_x": 1},
             {"dfin": 0x12, "dnode": 1, "dack_y": 1, "dst_x": 2, "dst_y": 1}, {"dfin": 0x12, "dack_x": 1},
-            {"dnode": 1}, {"dnode": 1, "dst_x": 2, "dst_y": 1}, {"dnode": 1, "dst_x": 2}, {"dnode": 1, "dst_y": 1},
+            {"dnode": 1}, {"dnode": 1, "dst_x": 2, "dst_y": 1}, {"dnode": 1, "dst_x": 2}, {"dnode": 1, "dst_y": 1},  # noqa: E501
             {**node, "addr": 1}, {**node, "addr": 16}, {**node, "addr": 1 << 21}, {**node, "addr": 1 << 39},
             {**node, "addr": 65528 * 32}, {**node, "addr": 65529 * 32}, {**node, "addr": 32, "dbuf": 2},
-            {**node, "addr": 64, "dbuf": 2}, {**node, "addr": 65520 * 32, "dbuf": 2}, {**node, "addr": 65522 * 32, "dbuf": 2},
+            {**node, "addr": 64, "dbuf": 2}, {**node, "addr": 65520 * 32, "dbuf": 2}, {**node, "addr": 65522 * 32, "dbuf": 2},  # noqa: E501
             {"dbuf": 2}, {**node, "dbuf": 2, "dfin": 1},
         ):  # fmt: skip
             add(op, **{**base, **f})
@@ -132,7 +163,12 @@ async def limits(dut):
     rig.op(FILL, 0x4000, n=64, sel=1)
     rig.op(GEMM, gm=8, gn=8)
     for i, row in enumerate(_limits()):
-        rig.op(row["op"], row.get("addr", 0), last=i % 3 == 2, **{k: v for k, v in row.items() if k not in ("op", "addr")})
+        rig.op(
+            row["op"],
+            row.get("addr", 0),
+            last=i % 3 == 2,
+            **{k: v for k, v in row.items() if k not in ("op", "addr")},
+        )
         if i % 4 == 0:
             rig.op(GEMM, 0xA0000 + 64 * (i % 64), gm=1, gn=2, acc=1, emit=1)
         elif i % 4 == 1:

@@ -90,24 +90,39 @@ async def back_to_back(dut):
     rig.operands(4096)
     fill_all(rig)
     plan: list[tuple[int, int, int]] = []
-    menu = ((16, 16, 3), (1, 1, 4), (3, 3, 9), (16, 32, 1), (2, 2, 8), (1, 5, 30), (8, 8, 8), (1, 3, 20), (5, 7, 3))
+    menu = (
+        (16, 16, 3),
+        (1, 1, 4),
+        (3, 3, 9),
+        (16, 32, 1),
+        (2, 2, 8),
+        (1, 5, 30),
+        (8, 8, 8),
+        (1, 3, 20),
+        (5, 7, 3),
+    )
     rig.op(GEMM, gm=16, gn=32, nk=2)
     plan.append((16, 32, 2))
     for _ in range(60):
         gm, gn, nk = rig.random.choice(menu)
         plan.append((gm, gn, nk))
-        rig.op(GEMM, gm=gm, gn=gn, nk=nk, acc=rig.random.randrange(2), aoff=rig.random.randrange(200), boff=rig.random.randrange(200))
-    fits = [p for p in plan]
+        rig.op(
+            GEMM,
+            gm=gm,
+            gn=gn,
+            nk=nk,
+            acc=rig.random.randrange(2),
+            aoff=rig.random.randrange(200),
+            boff=rig.random.randrange(200),
+        )
     rig.op(DRAIN, 0x40000, n=512, last=1)
-    rig.inst = [w for w in rig.inst]
     t = await rig.run()
     checks.equal("sweeps", len(t.first), len([1 for d in t.done if not d[1] >> 32 & 1]) - 5)
     gaps = []
-    sizes = [p for p in fits]
     started = [i for i, d in enumerate(t.done[4:-1]) if not d[1] >> 32 & 1]
     for k in range(len(t.first) - 1):
         gap = t.first[k + 1] - t.last[k] - 1
-        gm, gn, nk = sizes[started[k]]
+        gm, gn, nk = plan[started[k]]
         longer = t.last[k] - t.first[k]
         reuse = gm * gn < 5  # the next sweep may have to respect the spacing of sub-tile 0
         if longer >= 14:
@@ -133,7 +148,9 @@ async def gemm_bound(dut):
     checks.true("GEMM alone", spent <= 12, f"{spent} cycles")
     cocotb.log.info("GEMM accept to exec_done: %d cycles", spent)
     for k in range(6):
-        checks.true(f"gap {k}", t.first[k + 1] - t.last[k] <= 3, f"{t.first[k + 1] - t.last[k] - 1} idle cycles")
+        checks.true(
+            f"gap {k}", t.first[k + 1] - t.last[k] <= 3, f"{t.first[k + 1] - t.last[k] - 1} idle cycles"
+        )
     # explicit DRAIN: first flit <= 32 after the last tile write (7 + 17 + 1 + 1 after the last issue)
     writes = [c for c, f in t.out if f >> 268 & 15 in (1, 4)]
     write_done = t.last[-1] + 26
@@ -148,6 +165,7 @@ async def extremes(dut):
     """All -64, +63 by -64, alternating signs, anchors at the clamps, saturating FP16, every scale byte."""
     clocks.start(dut.clk)
     rig = Rig(dut, seed())
+
     # 7-bit fields of one value, scales 0xA0
     def word(values: list[int], scales: list[int]) -> np.ndarray:
         bits = "".join(f"{v & 0x7F:07b}" for v in values) + "".join(f"{s:08b}" for s in scales)
@@ -159,7 +177,9 @@ async def extremes(dut):
             rig.memory[4 * k + w] = word(v, [0xA0] * 4)
     for s in range(64):
         for w in range(4):
-            rig.memory[256 + 4 * s + w] = word([rig.random.randrange(-64, 64) for _ in range(32)], [4 * s + i for i in range(4)])
+            rig.memory[256 + 4 * s + w] = word(
+                [rig.random.randrange(-64, 64) for _ in range(32)], [4 * s + i for i in range(4)]
+            )
     rig.op(FILL, 0, n=6)
     rig.op(FILL, 0, n=6, sel=1)
     at = 0x40000

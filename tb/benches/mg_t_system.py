@@ -34,7 +34,7 @@ class Stream:
         kind = r.random()
         if kind < 0.6 and not send:
             return {"addr": 0x80000 + 32 * r.randrange(8000 - 2 * n)}
-        f = {"dnode": 1, "dst_x": 1, "dst_y": r.randrange(4), "dflags": r.randrange(2), "dack_x": r.randrange(1, 16),
+        f = {"dnode": 1, "dst_x": 1, "dst_y": r.randrange(4), "dflags": r.randrange(2), "dack_x": r.randrange(1, 16),  # noqa: E501
              "dmesh": r.randrange(4), "dbuf": 2 if send else r.choice((0, 1, 3, 200)), "addr": 64 * r.randrange(32000)}  # fmt: skip
         if kind < 0.8:
             f["dfin"] = r.randrange(1, 256)
@@ -45,7 +45,9 @@ class Stream:
         pick = r.random()
         if pick < 0.34 or self.open == 0:
             n = r.choice((1, 1, 2, 3, 5, r.randrange(1, 40)))
-            self.op(FILL, 128 * r.randrange(4096 - n), n=n, sel=r.randrange(2), fbank=0, eoff=r.randrange(129 - n))
+            self.op(
+                FILL, 128 * r.randrange(4096 - n), n=n, sel=r.randrange(2), fbank=0, eoff=r.randrange(129 - n)
+            )
             if self.open:
                 return
         if pick < 0.68 or self.open == 0:
@@ -68,7 +70,9 @@ class Stream:
 
     def gemm(self) -> None:
         r = self.r
-        gm, gn, nk = r.choice(((1, 1, 1), (2, 2, 3), (3, 1, 5), (4, 4, 2), (1, 2, 7), (8, 8, 1), (5, 7, 3), (2, 1, 9)))
+        gm, gn, nk = r.choice(
+            ((1, 1, 1), (2, 2, 3), (3, 1, 5), (4, 4, 2), (1, 2, 7), (8, 8, 1), (5, 7, 3), (2, 1, 9))
+        )
         n = gm * gn
         acc = int(n <= self.open and r.random() < 0.6)
         f: dict[str, int] = {}
@@ -76,7 +80,7 @@ class Stream:
             f = {"emit": 1, **self.dest(n, False)}
             self.batch = n
         last = int(r.random() < 0.1)
-        self.op(GEMM, f.pop("addr", 0), gm=gm, gn=gn, nk=nk, acc=acc, last=last, aoff=r.randrange(129 - gm * nk),
+        self.op(GEMM, f.pop("addr", 0), gm=gm, gn=gn, nk=nk, acc=acc, last=last, aoff=r.randrange(129 - gm * nk),  # noqa: E501
                 boff=r.randrange(129 - gn * nk), **f)  # fmt: skip
         if not acc:
             self.open = max(self.open, n)
@@ -99,7 +103,9 @@ class Stream:
             n = r.choice((1, 3, 4, 8, 20))
             off = r.randrange(0, 512 - n)
             data = operand_words(rig.rng, n)
-        rig.burst(buf, off, data, done=count, gap=r.choice((0, 0, 1, 5)), ack=(r.randrange(4), r.randrange(1, 4)))
+        rig.burst(
+            buf, off, data, done=count, gap=r.choice((0, 0, 1, 5)), ack=(r.randrange(4), r.randrange(1, 4))
+        )
         self.sent += 1
         self.gate = self.sent
 
@@ -114,7 +120,7 @@ async def random_stream(dut):
         rig.operands(16384)
         r = rig.random
         rig.config.update(
-            cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),
+            cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),  # noqa: E501
             cfg_lat=r.choice((3, 38, 90)), cfg_ack=r.choice((2, 200)), cfg_credit=r.choice((1, 4, 32)),
             wr_bad_lo=0x80000 // 32 + 4000, wr_bad_hi=0x80000 // 32 + 4000 + r.choice((0, 300)),
             rd_bad_lo=9000, rd_bad_hi=9000 + r.choice((0, 40)),
@@ -176,7 +182,11 @@ async def counters(dut):
     cycles = set()
     for lo, hi in spans:
         cycles |= set(range(lo, hi + 1))
-    checks.true("compute cycles", abs((rig.counters >> 32) - len(cycles)) <= len(spans), f"{rig.counters >> 32} against {len(cycles)}")
+    checks.true(
+        "compute cycles",
+        abs((rig.counters >> 32) - len(cycles)) <= len(spans),
+        f"{rig.counters >> 32} against {len(cycles)}",
+    )
 
 
 @cocotb.test()

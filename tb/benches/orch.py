@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orchestrator: register map, AXI rules, mailbox, errors, clients (docs/spec/fabric.md 6.1-6.4, 6.6, 12)."""
 
-
 import cocotb
 from cocotb.triggers import FallingEdge
-from kohakubench import Bench, checks, clocks, scale
+from kohakubench import Bench, checks, clocks, scale, slow
 from kohakubench import orch_model as om
 
 from benches.control import HDL, begin, build, clears_beside, kick, ready, stage_program
 
 _AXI = "rtl/control/axi_beats.v"
 _REGS = "rtl/control/orch_regs.v"
+_MIRR = "rtl/control/orch_mirror.v"
 _MAIL = "rtl/control/orch_mailbox.v"
 _ERR = "rtl/control/orch_err.v"
 _CLI = "rtl/control/orch_client.v"
@@ -23,6 +23,7 @@ BENCH = Bench(
     timeout_cycles=30_000_000,
     wall_s=900,
     mutations={
+        "mirror_not_cleared": (_MIRR, "wr_en   = !ready || s1_valid_q", "wr_en   = s1_valid_q"),
         "beat_address_stuck": (_AXI, "w_word_q <= w_word_q + 1'b1;", "w_word_q <= w_word_q;"),
         "fixed_burst_taken": (_AXI, "w_beat_q <= !w_bad_q;", "w_beat_q <= 1'b1;"),
         "read_error_lost": (_AXI, "r_err_q <= r_bad_q || rb_err;", "r_err_q <= r_bad_q;"),
@@ -43,7 +44,6 @@ BENCH = Bench(
             "else if (ovf_clear) overflow_q <= 1'b0;",
             "else if (1'b0) overflow_q <= 1'b0;",
         ),
-        "mailbox_during_dispatch": (_MAIL, "tx_kick && !disp_run && tx_in_ready", "tx_kick && tx_in_ready"),
         "tx_word_order": (
             _MAIL,
             "tx_q[64*w + 8*b +: 8] <= tx_wdata[8*b +: 8]",
@@ -66,6 +66,23 @@ BENCH = Bench(
             "shadow_valid_q",
         ),
         "mem_error_hidden": (_CLI, "mem_bad     = !mreg_present || mreg_err", "mem_bad     = !mreg_present"),
+    },
+    mutation_tests={
+        "mirror_not_cleared": ["reset_values"],
+        "beat_address_stuck": ["refused_bursts", "bursts"],
+        "fixed_burst_taken": ["refused_bursts"],
+        "read_error_lost": ["mem_window"],
+        "write_error_of_last_beat_only": ["bursts"],
+        "stage_one_too_long": ["every_offset_every_strobe"],
+        "seed_high_byte_unstrobed": ["every_offset_every_strobe"],
+        "kick_needs_data": ["event_registers_any_strobe"],
+        "overflow_sticks": ["mailbox"],
+        "tx_word_order": ["mailbox"],
+        "info_not_cleared": ["err_info"],
+        "clear_loses_new_error": ["err_info"],
+        "info_latches_later_event": ["err_info"],
+        "aux_shadow_any_address": ["aux_window"],
+        "mem_error_hidden": ["mem_window"],
     },
 )
 
@@ -103,7 +120,7 @@ STROBES = (0, *(1 << b for b in range(8)), 0xFF)
 
 @cocotb.test()
 async def every_offset_every_strobe(dut):
-    """Every register offset, with samples of the unmapped and staging ones: each strobe and none."""
+    """Every register offset, samples of the others (slow: every offset): each strobe and none."""
     pair, rng = await begin(dut)
     end = 0x2000 + 40 * pair.ref.stage_flits
     busy = {
@@ -114,11 +131,14 @@ async def every_offset_every_strobe(dut):
         0x1FF8,
         0x2000,
     }
-    rare = {rng.randrange(0x300, 0x10000) & ~7 for _ in range(scale(60, 2000))}
+    rare = {rng.randrange(0x300, 0x10000) & ~7 for _ in range(60)}
+    if slow():
+        rare = set(range(0x300, 0x10000, 8))
     rare |= {0x1000, 0x17F8, 0x1800, 0x8000}
     for offset in sorted(busy | rare):
         for strobes in STROBES:
-            await pair.write(offset, rng.getrandbits(64), strobes)
+            seed_bits = ~0xE0 if offset == 0x60 else ~0  # a seed that is not always limited
+            await pair.write(offset, rng.getrandbits(64) & seed_bits, strobes)
             if offset in (0x50, 0x150, 0x30):
                 await pair.state(0x30, 0x38, 0x58)
             if offset in (0x60, 0x140):
@@ -290,40 +310,6 @@ async def mailbox(dut):
 
 
 @cocotb.test()
-async def mailbox_and_dispatch(dut):
-    """TX_KICK is refused while a dispatch runs and while the transmit FIFO is full; nothing overtakes."""
-    pair, rng = await begin(dut)
-    await stage_program(pair, rng, 0, 3)
-    for word in range(5):
-        await pair.write(0x100 + 8 * word, rng.getrandbits(64))
-    await pair.write(0x60, 1)
-    await kick(pair, 0x12, 0, 3)
-    await pair.quiet()
-    await pair.write(0x140, 1)
-    await pair.state(0x30, 0x08)
-    await pair.write(0x30, 0xFFF)
-    await pair.write(0x60, 3)
-    await pair.quiet()
-    await pair.sent()
-    dut.out_mode.value = 1
-    pair.ref.link_open = False
-    for k in range(18):
-        await pair.write(0x100, k)
-        await pair.write(0x140, 1)
-        await pair.state(0x148, 0x08, 0x30)
-    await pair.write(0x60, 2)
-    await kick(pair, 0x01, 0, 2)  # waits for a free entry without taking credit
-    await pair.quiet()
-    await pair.state(0x58, 0x60, 0x08)
-    dut.out_mode.value = 0
-    pair.ref.link_open = True
-    pair.ref.settle()
-    await pair.quiet()
-    await pair.sent()
-    await pair.state()
-
-
-@cocotb.test()
 async def err_stat_alone(dut):
     """Each ERR_STAT bit: set by its own cause alone, kept, cleared by W1C with its byte strobe."""
     pair, rng = await begin(dut)
@@ -416,6 +402,7 @@ async def err_info(dut):
     checks.equal("saturated", (await pair.axi.read(0x38))[0], 0xFFFF << 48 | 65_600 << 16 | 4 << 8 | 9)
     # A clear in the cycle of an event never loses the event.
     outcomes = []
+    races = int(dut.err_races.value)
     for delay in range(-8, 9):
         await pair.axi.write(0x30, 0xFFF)
         await pair.push(om.signal(1, 4, 1))
@@ -426,6 +413,12 @@ async def err_info(dut):
         allowed = {(0, 0), (0x80, 1 << 48 | 2 << 16 | 4 << 8 | 2)}
         checks.true("clear against event", (stat, info) in allowed, f"{stat:#x} {info:#x}")
         outcomes.append(stat)
+        if int(dut.err_races.value) != races:
+            races = int(dut.err_races.value)
+            checks.equal("node_fault after a fault in the cycle of the clear", stat, 0x80)
+            outcomes.append("race")
+    checks.equal("races met", outcomes.count("race"), 1)
+    outcomes.remove("race")
     checks.equal("one edge", outcomes, sorted(outcomes))
     checks.true("both sides seen", len(set(outcomes)) == 2)
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Orchestrator: staged dispatch, credit, status mirror (docs/spec/fabric.md 6.3, 6.5, 12)."""
 
-
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
 from kohakubench import Bench, checks, clocks, scale
@@ -11,6 +10,7 @@ from benches.control import HDL, answered, begin, clears_beside, kick, model_ech
 
 _DISP = "rtl/control/orch_dispatch.v"
 _MIRR = "rtl/control/orch_mirror.v"
+_MAIL = "rtl/control/orch_mailbox.v"
 
 BENCH = Bench(
     name="orch_flow",
@@ -20,10 +20,11 @@ BENCH = Bench(
     timeout_cycles=30_000_000,
     wall_s=900,
     mutations={
+        "mailbox_during_dispatch": (_MAIL, "tx_kick && !disp_run && tx_in_ready", "tx_kick && tx_in_ready"),
         "end_off_by_one": (_DISP, "(kick_end > STAGE_MAX)", "(kick_end >= STAGE_MAX)"),
         "src_not_rewritten": (_DISP, "ORC_X, ORC_Y, rd_data[15:0]", "rd_data[31:16] & 8'hFF, rd_data[15:0]"),
         "dst_swapped": (_DISP, "{dst_q[3:0], dst_q[7:4], ORC_X", "{dst_q[7:4], dst_q[3:0], ORC_X"),
-        "dst_live": (_DISP, "dst_q  <= prog_dst;\n", "dst_q  <= prog_dst ^ 8'h33;\n"),
+        "dst_live": (_DISP, "{dst_q[3:0], dst_q[7:4]", "{prog_dst[3:0], prog_dst[7:4]"),
         "credit_both_adds": (
             _DISP,
             "else if (!reserve && cred_return && (credit_q < ceil_q))",
@@ -40,12 +41,27 @@ BENCH = Bench(
             "((s1_code_q == `KT_SIG_INST_COMPLETE) || is_fault)",
             "(s1_code_q == `KT_SIG_INST_COMPLETE)",
         ),
-        "mirror_not_cleared": (_MIRR, "wr_en   = !ready || s1_valid_q", "wr_en   = s1_valid_q"),
         "reject_ignores_bit31": (
             _MIRR,
             "(s1_code_q == `KT_SIG_DATA_RECEIVED) && s1_arg_q[31]",
             "(s1_code_q == `KT_SIG_DATA_RECEIVED)",
         ),
+    },
+    mutation_tests={
+        "mailbox_during_dispatch": ["mailbox_and_dispatch"],
+        "end_off_by_one": ["stage_bounds"],
+        "src_not_rewritten": ["stage_bounds"],
+        "dst_swapped": ["stage_bounds"],
+        "dst_live": ["latched_at_the_kick"],
+        "credit_both_adds": ["credit_return_meets_reservation"],
+        "credit_both_subtracts": ["credit_return_meets_reservation"],
+        "credit_over_ceiling": ["credit_seed_limits"],
+        "seed_not_limited": ["credit_seed_limits"],
+        "abort_drops_flit": ["abort_in_every_cycle"],
+        "no_forward": ["mirror_random"],
+        "clear_swallows_signal": ["sig_done_race"],
+        "fault_returns_no_credit": ["credit_fault_positions"],
+        "reject_ignores_bit31": ["mirror_random"],
     },
 )
 
@@ -304,6 +320,40 @@ async def abort_in_every_cycle(dut):
 
 
 @cocotb.test()
+async def mailbox_and_dispatch(dut):
+    """TX_KICK is refused while a dispatch runs and while the transmit FIFO is full; nothing overtakes."""
+    pair, rng = await begin(dut)
+    await stage_program(pair, rng, 0, 3)
+    for word in range(5):
+        await pair.write(0x100 + 8 * word, rng.getrandbits(64))
+    await pair.write(0x60, 1)
+    await kick(pair, 0x12, 0, 3)
+    await pair.quiet()
+    await pair.write(0x140, 1)
+    await pair.state(0x30, 0x08)
+    await pair.write(0x30, 0xFFF)
+    await pair.write(0x60, 3)
+    await pair.quiet()
+    await pair.sent()
+    dut.out_mode.value = 1
+    pair.ref.link_open = False
+    for k in range(18):
+        await pair.write(0x100, k)
+        await pair.write(0x140, 1)
+        await pair.state(0x148, 0x08, 0x30)
+    await pair.write(0x60, 2)
+    await kick(pair, 0x01, 0, 2)  # waits for a free entry without taking credit
+    await pair.quiet()
+    await pair.state(0x58, 0x60, 0x08)
+    dut.out_mode.value = 0
+    pair.ref.link_open = True
+    pair.ref.settle()
+    await pair.quiet()
+    await pair.sent()
+    await pair.state()
+
+
+@cocotb.test()
 async def mirror_random(dut):
     """Dense random signals of few nodes, read bursts meanwhile: every word whole, every count right."""
     pair, rng = await begin(dut)
@@ -381,12 +431,16 @@ async def sig_done_race(dut):
     """A signal in the very cycle of the clear counts: the result is 1, never 0; no signal is lost."""
     pair, _ = await begin(dut)
     results = set()
+    races = 0
     for delay in range(-8, 9):
         await pair.receive(om.signal(5, 1, 1), om.signal(5, 1, 1), om.signal(5, 1, 1))
         await clears_beside(pair, 0x70, 0, om.signal(6, 1, 2), delay)
         await pair.quiet()
         got = (await pair.axi.read(0x70))[0]
         results.add((delay, got))
+        if int(dut.done_races.value) != races:
+            races = int(dut.done_races.value)
+            checks.equal("SIG_DONE after a signal in the cycle of the clear", got, 1)
         checks.true("SIG_DONE", got in (0, 1), str(got))
         pair.ref.receive(om.signal(6, 1, 2))
         await pair.read(0x1000 + 8 * 6)
@@ -394,6 +448,7 @@ async def sig_done_race(dut):
     counts = [got for _, got in sorted(results)]
     checks.equal("one edge", counts, sorted(counts))
     checks.true("both sides seen", 0 in counts and 1 in counts)
+    checks.equal("races met", races, 1)
     # Exactly in the cycle: the clear takes effect when the beat is executed.
     checks.equal("a burst of signals over a clear", await _burst_clear(dut, pair), True)
 

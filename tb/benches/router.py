@@ -17,6 +17,7 @@ BENCH = Bench(
         "rtl/common/*.v",
         "rtl/noc/router*.v",
         "rtl/noc/link_checker_sva.sv",
+        "tb/hdl/traffic_core.v",
         "tb/hdl/traffic_node.v",
         "tb/hdl/tb_router.v",
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles of ``tb/hdl/traffic_node.v``: what to send, how often to be busy, what arrived."""
+"""Handles of ``tb/hdl/traffic_core.v``: what to send, how often to be busy, what arrived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Node:
     """One traffic node; ``xy`` is the coordinate it sends from."""
 
     def __init__(self, handle: Any, xy: XY):
-        self.handle = handle
+        self.handle = handle.u_core
         self.xy = xy
 
     def get(self, name: str) -> int:

@@ -55,17 +55,20 @@ module ack_memory #(
         end
     end
 
+    wire [23:0] head_what = what[head_q];
+    wire [31:0] head_due  = due[head_q];
+
     always @* begin
         flit = 288'd0;
-        {flit[`KT_FLIT_DST_X], flit[`KT_FLIT_DST_Y], flit[`KT_FLIT_TXN]} = what[head_q][23:8];
+        {flit[`KT_FLIT_DST_X], flit[`KT_FLIT_DST_Y], flit[`KT_FLIT_TXN]} = head_what[23:8];
         flit[`KT_FLIT_SRC_X] = POS_X[3:0];
         flit[`KT_FLIT_SRC_Y] = POS_Y[3:0];
         flit[`KT_FLIT_TYPE]  = `KT_TYPE_MEM_WR_ACK;
         flit[`KT_FLIT_LAST]  = 1'b1;
-        flit[7:0]            = what[head_q][7:0];
+        flit[7:0]            = head_what[7:0];
     end
 
-    assign out_valid = head_q != tail_q && now_q >= due[head_q] && !hold;
+    assign out_valid = head_q != tail_q && now_q >= head_due && !hold;
     assign out_data  = flit;
 endmodule
 

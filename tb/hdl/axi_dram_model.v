@@ -75,6 +75,10 @@ module axi_dram_model #(
 );
     localparam AW = $clog2(WORDS);
     localparam WB = $clog2(MAX_WR);
+    /* verilator lint_off WIDTH */    // an overridden parameter is 32 bits wide
+    localparam [ADDR_W-1:0] ORIGIN  = BASE;
+    localparam [ADDR_W-1:0] N_WORDS = WORDS;
+    /* verilator lint_on WIDTH */
 
     // ------------------------------------------------------------ controls
     reg [31:0]       cfg_seed;        // written by the bench with cfg_reseed = 1
@@ -197,8 +201,8 @@ module axi_dram_model #(
         end
     endtask
 
-    function in_array(input [ADDR_W-1:0] addr);    // an address below BASE wraps far beyond
-        in_array = ((addr - BASE) >> 5) < WORDS;
+    function in_array(input [ADDR_W-1:0] addr);    // an address below ORIGIN wraps far beyond
+        in_array = ((addr - ORIGIN) >> 5) < N_WORDS;
     endfunction
 
     function in_window(input [ADDR_W-1:0] addr);
@@ -208,7 +212,7 @@ module axi_dram_model #(
     function [AW-1:0] index_of(input [ADDR_W-1:0] addr);
         reg [ADDR_W-1:0] t;
         begin
-            t = (addr - BASE) >> 5;
+            t = (addr - ORIGIN) >> 5;
             index_of = t[AW-1:0];
         end
     endfunction

@@ -14,7 +14,7 @@ module ctl_flit_feed (
     input  wire [31:0]  blast_rep,
     input  wire [7:0]   blast_node,
     input  wire [7:0]   blast_code,
-    output wire         idle,
+    output reg          idle,
     output reg          valid,
     output reg  [287:0] data,
     input  wire         busy
@@ -24,11 +24,11 @@ module ctl_flit_feed (
     reg         push_q, blast_q;
     reg [31:0]  left, rep;
     reg [7:0]   node;
-    assign idle = (wr == rd) && (left == 32'd0) && !valid && (push == push_q) && (blast == blast_q);
 
     always @(posedge clk) begin
         push_q  <= push;
         blast_q <= blast;
+        idle    <= (wr == rd) && (left == 32'd0) && !valid && (push == push_q) && (blast == blast_q);
         if (!rst_n) begin
             wr    <= 10'd0;
             rd    <= 10'd0;

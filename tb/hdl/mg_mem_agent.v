@@ -162,7 +162,7 @@ module mg_mem_agent #(
         end
     end
 
-    wire unused = &{1'b0, head, wlen_q, rnd, ack};
+    wire unused = &{1'b0, head, wlen_q, rnd, ack, at};
 
 endmodule
 

@@ -71,7 +71,10 @@ module tb_ctl_engine #(
     output wire [79:0]  bus_data,
     output wire [31:0]  bus_count,
     output wire [31:0]  bus_reads,
-    input  wire         b_hold
+    input  wire         b_hold,
+    output reg  [15:0]  ties_w,         // cycles in which both sides asked a free port
+    output reg  [15:0]  ties_r,
+    output reg  [15:0]  unfair          // ties won by the side that was served last
 );
 
     wire [3:0] h_awid;
@@ -208,12 +211,14 @@ module tb_ctl_engine #(
         .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data),
         .sel(tap_sel), .sel_data(tap_data), .count(tap_count), .gap_max(tap_gap_max)
     );
+`ifndef KT_ICARUS
     link_checker #(.ROLE(4)) u_check_in (
         .clk(clk), .rst_n(rst_n), .valid(noc_in_valid), .busy(noc_in_busy), .data(noc_in_data)
     );
     link_checker #(.ROLE(4), .MAX_BUSY(0)) u_check_out (
         .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data)
     );
+`endif
 
     // ---- clients
     wire        aux_valid, aux_ready, mreg_en, mreg_we, mreg_err;
@@ -260,6 +265,33 @@ module tb_ctl_engine #(
 
     // Address valid of the engine itself, for the poll interval.
     wire dut_e_arvalid = dut.c_arvalid;
+
+    // ---- round robin: who was served last must lose a tie
+    reg  last_w, last_r, tie_w_q, tie_r_q;
+    wire tie_w = !dut.u_arb.w_busy_q && dut.o_awvalid && dut.c_awvalid;
+    wire tie_r = !dut.u_arb.r_busy_q && dut.o_arvalid && dut.c_arvalid;
+    always @(posedge clk) begin
+        if (!rst_n) begin
+            last_w  <= 1'b0;
+            last_r  <= 1'b0;
+            tie_w_q <= 1'b0;
+            tie_r_q <= 1'b0;
+            ties_w  <= 16'd0;
+            ties_r  <= 16'd0;
+            unfair  <= 16'd0;
+        end else begin
+            if (dut.c_bvalid && dut.c_bready) last_w <= 1'b1;
+            if (dut.o_bvalid && dut.o_bready) last_w <= 1'b0;
+            if (dut.c_rvalid && dut.c_rready) last_r <= 1'b1;
+            if (dut.o_rvalid && dut.o_rready) last_r <= 1'b0;
+            tie_w_q <= tie_w;
+            tie_r_q <= tie_r;
+            if (tie_w) ties_w <= ties_w + 16'd1;
+            if (tie_r) ties_r <= ties_r + 16'd1;
+            if ((tie_w_q && dut.u_arb.w_eng_q == last_w) || (tie_r_q && dut.u_arb.r_eng_q == last_r))
+                unfair <= unfair + 16'd1;
+        end
+    end
 
     // ---- log of every write beat and number of read bursts that reach the orchestrator
     reg [79:0] bus [0:1023];

@@ -91,8 +91,9 @@ module tb_cud_rx #(
     );
 
     // ----------------------------------------------------------- event log
-    wire [13:0] levels = {in_valid, in_ready, desc_valid, wr_valid, !w_stall, wr_last, sig_valid, !s_stall,
-                          open, burst_end, err, abort_now, not_ready};
+    wire [13:0] levels = {in_valid, in_valid && in_ready, desc_valid, wr_valid, !w_stall,
+                          wr_valid && wr_last, sig_valid, !s_stall, open, burst_end, err,
+                          abort_now, not_ready};
     reg           open_q;
     reg [31:0]    cycle_q;
     reg [8*40:1]  name;
@@ -115,8 +116,10 @@ module tb_cud_rx #(
             end
             if (in_valid || sig_valid || abort_now || burst_end || err != 2'd0 || wr_valid || desc_valid
                 || open != open_q)
-                $fwrite(file, "%0d %h %h %h %h %h %h\n", cycle_q, levels, p_data, {wr_buf, wr_granule}, wr_data,
-                        {desc_buf, desc_off, desc_len}, sig_flit);
+                $fwrite(file, "%0d %h %h %h %h %h %h\n", cycle_q, levels, in_valid ? p_data : 288'd0,
+                        wr_valid ? {wr_buf, wr_granule} : 24'd0, wr_valid ? wr_data : 256'd0,
+                        desc_valid ? {desc_buf, desc_off, desc_len} : 32'd0,
+                        sig_valid ? sig_flit : 288'd0);
             if (log_flush) $fflush(file);
             open_q  <= open;
             cycle_q <= cycle_q + 32'd1;

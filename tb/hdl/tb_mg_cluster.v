@@ -60,19 +60,20 @@ module tb_mg_cluster #(
 
     reg [319:0] inst_mem [0:STIM-1];
     reg [319:0] data_mem [0:STIM-1];
-    integer     trace = 0;
+    integer     trace;
+    initial trace = 0;
     reg [31:0]  now_q;
     reg [31:0]  lfsr_q, lfsr2_q;
 
-    always @(posedge load) begin
-        if (n_inst != 0) $readmemh("inst.hex", inst_mem, 0, n_inst - 1);
-        if (n_data != 0) $readmemh("data.hex", data_mem, 0, n_data - 1);
+    always @(posedge load or posedge stop) begin
         if (trace != 0) $fclose(trace);
-        trace = $fopen("trace.txt", "w");
-    end
-    always @(posedge stop) begin
-        if (trace != 0) $fclose(trace);
-        trace = 0;
+        if (stop) begin
+            trace <= 0;
+        end else begin
+            if (n_inst != 0) $readmemh("inst.hex", inst_mem, 0, n_inst - 1);
+            if (n_data != 0) $readmemh("data.hex", data_mem, 0, n_data - 1);
+            trace <= $fopen("trace.txt", "w");
+        end
     end
 
     // ---- link of the cluster
@@ -242,7 +243,7 @@ module tb_mg_cluster #(
         end
     end
 
-    wire unused = &{1'b0, UNIT};
+    wire unused = &{1'b0, UNIT, ihead, dhead};
 
 endmodule
 

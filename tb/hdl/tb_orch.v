@@ -65,6 +65,8 @@ module tb_orch #(
     output wire [31:0]  mreg_count,
     input  wire         mesh_lost_in,
     output wire [31:0]  drops,
+    output reg  [15:0]  done_races,     // cycles with a signal and a SIG_DONE clear
+    output reg  [15:0]  err_races,      // cycles with an error and the clear of its bit
     output wire [31:0]  ready_after,
     // AXI4 of cocotbext-axi, used when ext = 1
     input  wire         ext,
@@ -251,12 +253,14 @@ module tb_orch #(
         .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data),
         .sel(tap_sel), .sel_data(tap_data), .count(tap_count), .gap_max(tap_gap_max)
     );
+`ifndef KT_ICARUS
     link_checker #(.ROLE(4)) u_check_in (
         .clk(clk), .rst_n(rst_n), .valid(noc_in_valid), .busy(noc_in_busy), .data(noc_in_data)
     );
     link_checker #(.ROLE(4), .MAX_BUSY(0)) u_check_out (
         .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data)
     );
+`endif
 
     // ---- clients
     wire        aux_valid, aux_ready, mreg_en, mreg_we, mreg_err;
@@ -300,11 +304,15 @@ module tb_orch #(
     reg [31:0] drops_q, ready_q;
     always @(posedge clk) begin
         if (!rst_n) begin
-            drops_q <= 32'd0;
-            ready_q <= 32'd0;
+            drops_q    <= 32'd0;
+            ready_q    <= 32'd0;
+            done_races <= 16'd0;
+            err_races  <= 16'd0;
         end else begin
             if (rx_drop) drops_q <= drops_q + 32'd1;
             if (noc_in_busy) ready_q <= ready_q + 32'd1;
+            if (dut.done_clear && dut.u_mirror.s1_valid_q) done_races <= done_races + 16'd1;
+            if ((dut.err_set & dut.err_clear) != 12'd0) err_races <= err_races + 16'd1;
         end
     end
     assign drops       = drops_q;

@@ -18,21 +18,32 @@ UNKNOWN_BUF, RANGE, ODD_START, SECOND_SENDER, LAST_MISMATCH, NOT_READY = range(1
 
 
 def descriptor(
-    dst: Node, src: Node, *, buf: int, offset: int, count: int, want: int = 1, ack: Node = (0, 0), txn: int = 0
+    dst: Node,
+    src: Node,
+    *,
+    buf: int,
+    offset: int,
+    count: int,
+    want: int = 1,
+    ack: Node = (0, 0),
+    txn: int = 0,
 ) -> int:
     """Descriptor flit of a burst of ``count`` granules."""
     p = buf << 248 | offset << 232 | (count - 1) << 224 | want << 216 | ack[1] << 212 | ack[0] << 208
     return flit(dst, src, CU_DATA, txn, 0, 0, p)
 
 
-def burst(dst: Node, src: Node, words: list[int], *, wrong: int | None = None, **desc: int | Node) -> list[int]:
+def burst(
+    dst: Node, src: Node, words: list[int], *, wrong: int | None = None, **desc: int | Node
+) -> list[int]:
     """A whole burst. ``wrong`` = i inverts ``last`` of data flit i."""
     n, txn = len(words), desc.get("txn", 0)
     first = descriptor(dst, src, count=n, **{"buf": 0, "offset": 0, **desc})  # type: ignore[arg-type]
     assert isinstance(txn, int)
-    return [first, *(
-        flit(dst, src, CU_DATA, txn, int(k == n - 1) ^ int(k == wrong), 0, w) for k, w in enumerate(words)
-    )]
+    return [
+        first,
+        *(flit(dst, src, CU_DATA, txn, int(k == n - 1) ^ int(k == wrong), 0, w) for k, w in enumerate(words)),
+    ]
 
 
 @dataclass
@@ -83,8 +94,14 @@ class Receiver:
     def _describe(self, word: int, h: Head) -> Burst:
         named = (word >> 208 & 15, word >> 212 & 15)
         return Burst(
-            h.src, h.txn, word >> 248 & 255, word >> 232 & 0xFFFF, (word >> 224 & 255) + 1, word >> 216 & 1,
-            named if named != (0, 0) else h.src, 0,
+            h.src,
+            h.txn,
+            word >> 248 & 255,
+            word >> 232 & 0xFFFF,
+            (word >> 224 & 255) + 1,
+            word >> 216 & 1,
+            named if named != (0, 0) else h.src,
+            0,
         )
 
     def ends(self, word: int) -> Burst | None:
@@ -155,8 +172,20 @@ class Result:
 
 
 _NAMES = (
-    "in_valid", "in_ready", "desc_valid", "wr_valid", "wr_ready", "wr_last", "sig_valid", "sig_ready",
-    "open", "burst_end", "err1", "err0", "abort", "not_ready",
+    "in_valid",
+    "in_ready",
+    "desc_valid",
+    "wr_valid",
+    "wr_ready",
+    "wr_last",
+    "sig_valid",
+    "sig_ready",
+    "open",
+    "burst_end",
+    "err1",
+    "err0",
+    "abort",
+    "not_ready",
 )
 
 
@@ -183,7 +212,14 @@ def replay(path: Path, own: Node, rule: Callable[[int, int, int, bool], int], ac
 
 
 def _line(
-    r: Result, seen: dict[str, int], word: int, cycle: int, *, store: tuple[int, int, int, int], desc: int, sig: int
+    r: Result,
+    seen: dict[str, int],
+    word: int,
+    cycle: int,
+    *,
+    store: tuple[int, int, int, int],
+    desc: int,
+    sig: int,
 ) -> None:
     rx = r.receiver
     abort = bool(seen["abort"])

@@ -34,6 +34,21 @@ def _runs(addresses: Sequence[int]) -> list[tuple[int, int]]:
     return out
 
 
+def encode_writes(writes: Sequence[tuple[int, int]]) -> list[int]:
+    """Player entries of register writes, without the closing entry."""
+    addresses = [a for a, _ in writes]
+    entries: list[int] = []
+    for first, length in _runs(addresses):
+        entries.append(_WRITE << 44 | (length - 1) << 32 | addresses[first])
+        entries += [d & (1 << 64) - 1 for _, d in writes[first : first + length]]
+    return entries
+
+
+def entry_text(entries: Sequence[int]) -> str:
+    """Content of ``host_ops.hex``: the entries and the closing one."""
+    return "".join(f"{e:016x}\n" for e in [*entries, 0])
+
+
 class Host:
     """Plays batches on the control window of a machine bench."""
 
@@ -44,8 +59,7 @@ class Host:
     async def _play(self, entries: list[int], limit: int) -> None:
         from cocotb.triggers import RisingEdge, Timer, with_timeout
 
-        text = "\n".join(f"{e:016x}" for e in [*entries, 0])
-        (self._dir / "host_ops.hex").write_text(text + "\n", encoding="ascii")
+        (self._dir / "host_ops.hex").write_text(entry_text(entries), encoding="ascii")
         self._h.load.value = 1
         await Timer(1, unit="ps")
         self._h.load.value = 0
@@ -72,11 +86,8 @@ class Host:
         for start in range(0, len(writes), _ENTRIES // 2):
             part = writes[start : start + _ENTRIES // 2]
             addresses = [a for a, _ in part]
-            entries: list[int] = []
             runs = _runs(addresses)
-            for first, length in runs:
-                entries.append(_WRITE << 44 | (length - 1) << 32 | addresses[first])
-                entries += [d & (1 << 64) - 1 for _, d in part[first : first + length]]
+            entries = encode_writes(part)
             await self._play(entries, 2000 + 64 * len(part))
             for (first, length), result in zip(runs, await self._results(), strict=True):
                 if result >> 64 != _OKAY:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 from kohakubench.bench import ROOT
 
 MACHINES = ROOT / "spec" / "machines"
+_PROG_KICK = 0x50
 
 _AXI_DRAM = {
     "aw": ["id", "addr", "len", "size", "burst", "valid", "ready"],
@@ -81,7 +81,6 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
         path of the file.
     """
     picture = MACHINES / f"{machine}.toml"
-    description = json.loads((out / f"{machine}.machine.json").read_text(encoding="utf-8"))
     units = endpoints(picture)
     dram_wires, dram_pins = _bus("dram", _DRAM_WIDTH)
     host_wires, host_pins = _bus("host", _HOST_WIDTH)
@@ -94,6 +93,7 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
         "  input  wire clk,",
         "  input  wire rst_n,",
         "  input  wire tap_dump,",
+        "  input  wire mark_clear,",
         "  output wire irq,",
         "  output reg  [63:0] cycle,",
         "  output reg  [63:0] first_kick,",
@@ -138,26 +138,29 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
         if e.kind == "external":
             continue
         for side in ("in", "out"):
-            link = f"{inner}u_{e.token}_{e.x}_{e.y}.noc_{side}"
+            end = f"{inner}u_{e.token}_{e.x}_{e.y}.noc_{side}"
             name = f"{e.token}_{e.x}_{e.y}_{side}"
             instances.append(
                 f'  flit_tap #(.FILE("tap_{name}.hex"), .DEPTH(1024)) t_{name} (.clk(clk), .rst_n(rst_n), '
-                f".cycle(cycle), .dump(tap_dump), .valid({link}_valid), .busy({link}_busy), .data({link}_data));"
+                f".cycle(cycle), .dump(tap_dump), .valid({end}_valid), .busy({end}_busy), .data({end}_data));"
             )
-    orch = _orch_link(units, description, inner)
+    orch = inner + _orch_instance(units)
+    link = f"{orch}.noc"
     instances.append(
         f'  flit_tap #(.FILE("tap_signals.hex"), .DEPTH(16384), .TYPE_ONLY(6)) t_signals (.clk(clk), '
-        f".rst_n(rst_n), .cycle(cycle), .dump(tap_dump), .valid({orch}_in_valid), .busy({orch}_in_busy), "
-        f".data({orch}_in_data));"
+        f".rst_n(rst_n), .cycle(cycle), .dump(tap_dump), .valid({link}_in_valid), .busy({link}_in_busy), "
+        f".data({link}_in_data));"
     )
     lines.append(f"  {machine}{'_checked' if checked else ''} u_m (" + ", ".join(f".{p}({n})" for p, n in pins) + ");")
     lines += instances
-    # exact cycle counts: first instruction leaving the orchestrator, last completion entering it
+    # exact cycle counts: the first write of PROG_KICK and the last completion since mark_clear
+    kick = f"{orch}.s_axi_awvalid && {orch}.s_axi_awready && {orch}.s_axi_awaddr == 16'h{_PROG_KICK:04x}"
     lines += [
         "  initial begin first_kick = 64'd0; last_signal = 64'd0; end",
         "  always @(posedge clk) begin",
-        f"    if (first_kick == 64'd0 && {orch}_out_valid && !{orch}_out_busy) first_kick <= cycle;",
-        f"    if ({orch}_in_valid && !{orch}_in_busy) last_signal <= cycle;",
+        "    if (mark_clear) first_kick <= 64'd0;",
+        f"    else if (first_kick == 64'd0 && {kick}) first_kick <= cycle;",
+        f"    if ({link}_in_valid && !{link}_in_busy) last_signal <= cycle;",
         "  end",
         "endmodule",
         "`default_nettype wire",
@@ -168,8 +171,8 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
     return path
 
 
-def _orch_link(units: list[Endpoint], description: dict[str, object], inner: str) -> str:
+def _orch_instance(units: list[Endpoint]) -> str:
     for e in units:
         if e.kind == "orchestrator":
-            return f"{inner}u_{e.token}_{e.x}_{e.y}.noc"
-    return f"{inner}u_orch.noc"
+            return f"u_{e.token}_{e.x}_{e.y}"
+    return "u_orch"

@@ -27,6 +27,7 @@ SOURCES = [
     "rtl/memory/mag_regs.v",
     "rtl/memory/mag.v",
     "rtl/memory/mag_sva.sv",
+    "rtl/memory/mag_path_sva.sv",
     "rtl/noc/link_checker_sva.sv",
     "tb/hdl/axi_dram_model.v",
     "tb/hdl/tb_mag.v",

@@ -69,4 +69,5 @@ def field(words: Any, low: int, width: int) -> np.ndarray[tuple[int, ...], np.dt
     take = np.asarray(words, dtype=np.uint64)[:, first : first + 8]
     shifts = np.arange(take.shape[1], dtype=np.uint64) * np.uint64(8)
     value = (take << shifts).sum(axis=1, dtype=np.uint64) >> np.uint64(low % 8)
-    return value & np.uint64((1 << width) - 1)
+    result: np.ndarray[tuple[int, ...], np.dtype[np.uint64]] = value & np.uint64((1 << width) - 1)
+    return result

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command streams for the cluster datapath and what the reference model says they must give.
 
-A :class:`Stream` holds operand pools, issues and drain/peer commands as arrays; :func:`expect` turns it and the
-cycles in which the commands were taken into the expected sums, emitted words, sent tiles and final tile
+A :class:`Stream` holds operand pools, issues and drain/peer commands as arrays; :func:`expect` turns it and
+the cycles in which the commands were taken into the expected sums, emitted words, sent tiles and final tile
 contents (docs/spec/numerics.md 4, 5; docs/spec/cluster.md 6).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,9 @@ class Pool:
         return pack_l1(self.qb, self.sb, Layout.B)
 
 
-def random_pool(rng: np.random.Generator, n: int, lo: int = -64, hi: int = 63, scale: tuple[int, int] = (90, 190)) -> Pool:
+def random_pool(
+    rng: np.random.Generator, n: int, lo: int = -64, hi: int = 63, scale: tuple[int, int] = (90, 190)
+) -> Pool:
     """Random entries: elements lo..hi, every lane its own scale byte scale[0]..scale[1]."""
     q = rng.integers(lo, hi + 1, (2, n, 4, 32)).astype(np.int8)
     s = rng.integers(scale[0], scale[1] + 1, (2, n, 4)).astype(np.uint8)
@@ -55,13 +58,17 @@ class Stream:
     iss: dict[str, list[Array]] = field(default_factory=lambda: {k: [] for k in ISS})
     x: dict[str, list[Array]] = field(default_factory=lambda: {k: [] for k in X})
 
-    def issue(self, addr: Any, a: Any, b: Any, *, load: Any = 0, emit: Any = 0, bank: Any = 0, **more: Any) -> None:
+    def issue(
+        self, addr: Any, a: Any, b: Any, *, load: Any = 0, emit: Any = 0, bank: Any = 0, **more: Any
+    ) -> None:
         """Append issues; scalars broadcast. ``more``: anchor (40), gap (0), phase (0)."""
         values = {"anchor": 40, "gap": 0, "phase": 0, **more}
         values.update(addr=addr, a=a, b=b, load=load, emit=emit, bank=bank)
         _append(self.iss, ISS, values)
 
-    def command(self, op: Any, addr: Any, *, bank: Any = 0, peer: Any = 0, gap: Any = 0, phase: Any = 0) -> None:
+    def command(
+        self, op: Any, addr: Any, *, bank: Any = 0, peer: Any = 0, gap: Any = 0, phase: Any = 0
+    ) -> None:
         """Append drain or peer commands; scalars broadcast."""
         _append(self.x, X, {"op": op, "addr": addr, "bank": bank, "peer": peer, "gap": gap, "phase": phase})
 
@@ -113,7 +120,8 @@ def clamped(code: Array, mw: int) -> Array:
     e = ((c >> mw) & 127) - 63
     significand = (1 << mw) | (c & ((1 << mw) - 1))
     # 65520 = 4095 * 2^4 is the first value that rounds beyond 65504
-    return (e > 15) | ((e == 15) & ((significand << 11) >= (4095 << mw)))
+    over: Array = (e > 15) | ((e == 15) & ((significand << 11) >= (4095 << mw)))
+    return over
 
 
 def block_codes(pool: Pool, iss: dict[str, Array], mw: int) -> tuple[Array, Array]:
@@ -134,7 +142,7 @@ def block_codes(pool: Pool, iss: dict[str, Array], mw: int) -> tuple[Array, Arra
 
 
 def expect(
-    stream: Stream, iss_time: Array, x_time: Array, tiles: Array, mw: int, slot_lat: int, one_bank: bool
+    stream: Stream, iss_time: Array, x_time: Array, tiles: Array, *, mw: int, slot_lat: int, one_bank: bool
 ) -> Expected:
     """What ``stream`` gives when issue n was taken in cycle iss_time[n] and command m in x_time[m].
 
@@ -150,7 +158,9 @@ def expect(
     bank = np.concatenate([iss["bank"], x["bank"]]) * (0 if one_bank else 1)
     key = bank * depth + np.concatenate([iss["addr"], x["addr"]])
     slot = np.concatenate([iss_time + slot_lat, x_time])
-    kind = np.concatenate([np.where(iss["load"] == 1, _LOAD, _ADD), np.where(x["op"] == ADD_PEER, _PEER, _READ)])
+    kind = np.concatenate(
+        [np.where(iss["load"] == 1, _LOAD, _ADD), np.where(x["op"] == ADD_PEER, _PEER, _READ)]
+    )
     operand = np.concatenate([codes, stream.peers[x["peer"]].astype(np.uint32)]) if n + m else codes
 
     # Commands of one sub-tile act in slot order; the k-th commands of all sub-tiles are done together.
@@ -164,7 +174,7 @@ def expect(
     value = np.zeros((n + m, 16), dtype=np.uint32)
     by_rank = np.argsort(rank, kind="stable")
     bounds = np.searchsorted(rank[by_rank], np.arange(int(rank.max(initial=-1)) + 2))
-    for lo, hi in zip(bounds[:-1], bounds[1:], strict=True):
+    for lo, hi in pairwise(bounds.tolist()):
         now = by_rank[lo:hi]
         old, k = flat[key[now]], kind[now][:, None]
         added = acc_add(old, operand[now], mw)
@@ -181,7 +191,7 @@ def expect(
         sums=sums,
         emit_addr=addr[emits],
         emit_half=to_fp16(value[emits], mw),
-        emit_clamp=clamped(value[emits], mw).any(axis=1),
+        emit_clamp=np.any(clamped(value[emits], mw), axis=1),
         send_addr=x["addr"][sends],
         send_codes=value[n + sends],
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,10 @@ import numpy as np
 VECTORS = Path(__file__).resolve().parents[2] / "spec" / "vectors"
 MWS = (10, 12, 14, 16)
 """Accumulator widths every arithmetic test covers."""
+
+
+SWEEP = int(os.environ.get("KOHAKU_SWEEP", "1000000"))
+"""Random cases of one slow sweep."""
 
 
 def vectors(name: str) -> Any:

@@ -146,6 +146,7 @@ def run(bench: Bench, request: Request | None = None, *, echo: bool = False) -> 
     model = build(bench, req.variant, req.options)
     run_dir = _run_dir(bench, req)
     env = environment(bench, req, run_dir)
+    env["KOHAKU_MODEL_DIR"] = str(model.directory)
     wall = bench.wall_s * (10 if req.slow else 1)
     code = _simulate(_command(model, run_dir, req.options.waves), run_dir, env, wall, echo)
     cases = _cases(run_dir / "results.xml")

@@ -38,6 +38,7 @@ class RtlSession:
         waves: record waves of the whole session into the run directory.
         checked: build with a link checker on every link.
         dram: behaviour of the DRAM model, see :meth:`kohakubench.dram.Dram.configure`.
+        dram_params: parameters of the DRAM model, for example ``{"SINGLE": 1}``.
         seed: seed of the DRAM model's random choices.
     """
 
@@ -48,6 +49,7 @@ class RtlSession:
         waves: bool = False,
         checked: bool = False,
         dram: dict[str, int] | None = None,
+        dram_params: dict[str, int] | None = None,
         seed: int = 1,
     ) -> None:
         picture = MACHINES / f"{machine}.toml"
@@ -55,7 +57,8 @@ class RtlSession:
             known = ", ".join(sorted(p.stem for p in MACHINES.glob("*.toml")))
             raise SessionError(f"no machine called {machine!r}; there are: {known}")
         bench = replace(
-            machine_bench(f"session-{machine}", machine, checked=checked), module="kohakubench.session_server"
+            machine_bench(f"session-{machine}", machine, checked=checked, dram=dram_params or {}),
+            module="kohakubench.session_server",
         )
         self.machine = machine
         self._signals: list[int] = []
@@ -157,7 +160,7 @@ class RtlSession:
         self._ask("cycles", n=cycles)
 
     def marks(self) -> dict[str, int]:
-        """Cycle counts: now, first instruction flit, last completion."""
+        """Cycle counts: now, first kick since the last call, last flit taken by the orchestrator."""
         reply, _ = self._ask("marks")
         return {k: int(reply[k]) for k in ("cycle", "first_kick", "last_signal")}
 

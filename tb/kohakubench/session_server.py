@@ -76,9 +76,13 @@ class Server:
         return {"cycle": int(self.dut.cycle.value)}, b""
 
     async def marks(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
-        """Cycle of the first instruction flit since start and of the last completion."""
+        """Cycle of the first kick since the last call and of the last completion."""
         names = ("cycle", "first_kick", "last_signal")
-        return {n: int(getattr(self.dut, n).value) for n in names}, b""
+        values = {n: int(getattr(self.dut, n).value) for n in names}
+        self.dut.mark_clear.value = 1
+        await clocks.cycles(2)
+        self.dut.mark_clear.value = 0
+        return values, b""
 
     async def taps(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         self.dut.tap_dump.value = 1
@@ -113,6 +117,7 @@ async def session(dut: Any) -> None:
     """Connect to the client that started this simulator and serve it."""
     clocks.start(dut.clk, limit=1 << 48)
     dut.tap_dump.value = 0
+    dut.mark_clear.value = 0
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.connect(os.environ["KOHAKU_SOCKET"])
     server = Server(dut, sock)

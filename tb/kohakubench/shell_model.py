@@ -322,8 +322,12 @@ class Shell:
         c = self.c
         space = c.inst_depth - len(self.inst)
         return {
-            0: c.cu_type << 48 | c.version << 40 | c.n_buffers << 36 | c.inst_depth << 20
-            | c.max_inflight << 16 | c.features << 8,
+            0: c.cu_type << 48
+            | c.version << 40
+            | c.n_buffers << 36
+            | c.inst_depth << 20
+            | c.max_inflight << 16
+            | c.features << 8,
             1: int(self.busy) << 63 | int(self.err != 0) << 62 | space << 32,
             2: self.retired % 2**32 << 32 | busy_count % 2**32,
             3: dbg_ctr,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kohakubench import checks, clocks, seed
-from kohakubench.shell_model import Config, Instruction, completions
+from kohakubench.shell_model import OP_READ, Config, Instruction, Node, completions, control
 from kohakubench.shell_trace import Replay, replay
 
 CONTROLLERS = ((1, 1), (3, 2))
@@ -17,6 +17,19 @@ ELSEWHERE = (5, 9)
 
 _numbers = itertools.count(1)
 Play = int | tuple[int, int]
+
+
+_clocked: list[Any] = []  # the test that started the clock
+
+
+def start_clock(clk: Any) -> None:
+    """Start the clock of this test, once however often the test begins anew."""
+    from cocotb.task import current_task
+
+    test = current_task()
+    if test not in _clocked:
+        _clocked[:] = [test]
+        clocks.start(clk)
 
 
 def same_flits(name: str, got: list[int], expected: list[int]) -> None:
@@ -61,12 +74,34 @@ class Stage:
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
-        p = {n: int(getattr(dut, n).value) for n in (
-            "POS_X", "POS_Y", "CU_TYPE", "CU_VERSION", "N_BUFFERS", "INST_DEPTH", "RECV_DEPTH",
-            "MAX_INFLIGHT", "ACK_FENCE", "RD_ERR_FAULT", "FEATURES", "RECV_TYPES")}
+        p = {
+            n: int(getattr(dut, n).value)
+            for n in (
+                "POS_X",
+                "POS_Y",
+                "CU_TYPE",
+                "CU_VERSION",
+                "N_BUFFERS",
+                "INST_DEPTH",
+                "RECV_DEPTH",
+                "MAX_INFLIGHT",
+                "ACK_FENCE",
+                "RD_ERR_FAULT",
+                "FEATURES",
+                "RECV_TYPES",
+            )
+        }
         self.config = Config(
-            (p["POS_X"], p["POS_Y"]), p["CU_TYPE"], p["CU_VERSION"], p["N_BUFFERS"], p["INST_DEPTH"],
-            p["RECV_DEPTH"], p["MAX_INFLIGHT"], bool(p["ACK_FENCE"]), bool(p["RD_ERR_FAULT"]), p["FEATURES"],
+            (p["POS_X"], p["POS_Y"]),
+            p["CU_TYPE"],
+            p["CU_VERSION"],
+            p["N_BUFFERS"],
+            p["INST_DEPTH"],
+            p["RECV_DEPTH"],
+            p["MAX_INFLIGHT"],
+            bool(p["ACK_FENCE"]),
+            bool(p["RD_ERR_FAULT"]),
+            p["FEATURES"],
             p["RECV_TYPES"],
         )
         self.own = self.config.pos
@@ -76,13 +111,38 @@ class Stage:
         """Start the clock, reset, and open a new log."""
         dut = self.dut
         self.number = next(_numbers)
-        clocks.start(dut.clk)
+        start_clock(dut.clk)
         idle = dict.fromkeys(
-            ("play", "play_count", "log_flush", "out_mode", "out_level", "inst_mode", "inst_level", "recv_mode",
-             "recv_level", "hold_exec", "spurious", "aux_go", "dbg_ctr", "unit_err", "ack_hold", "ack_min",
-             "ack_span"), 0)
-        self.set(**{**idle, "seed": seed() * 2654435761 % 2**32, "log_id": self.number,
-                    "credit": self.config.inst_depth, **levels})
+            (
+                "play",
+                "play_count",
+                "log_flush",
+                "out_mode",
+                "out_level",
+                "inst_mode",
+                "inst_level",
+                "recv_mode",
+                "recv_level",
+                "hold_exec",
+                "spurious",
+                "aux_go",
+                "dbg_ctr",
+                "unit_err",
+                "ack_hold",
+                "ack_min",
+                "ack_span",
+            ),
+            0,
+        )
+        self.set(
+            **{
+                **idle,
+                "seed": seed() * 2654435761 % 2**32,
+                "log_id": self.number,
+                "credit": self.config.inst_depth,
+                **levels,
+            }
+        )
         await clocks.reset(dut)
         return self
 
@@ -109,6 +169,12 @@ class Stage:
         """Send ``program`` and remember it for :meth:`finish`."""
         self.program += program
         await self.play([(gap, i.word(self.own)) for i in program], wait=wait)
+
+    async def read(self, index: int, op: int = OP_READ, src: Node = CONTROLLERS[0], txn: int = 0) -> None:
+        """Send one CU_CTRL request and wait for the reply, which the replay then holds."""
+        before = int(self.dut.out_flits.value)
+        await self.play([control(self.own, src, txn, op, index, 0x1234)])
+        await self.until("out_flits", before + 1)
 
     async def pulse(self, name: str, value: int = 1) -> None:
         """Drive ``name`` for exactly one cycle."""

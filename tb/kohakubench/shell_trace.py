@@ -112,8 +112,11 @@ def _quiet(r: Replay, until: int, shown: int, i: Inputs) -> None:
 
 
 def _difference(shown: int, expected: int) -> str:
-    names = [f"{n} is {shown >> b & 1}" for b, n in zip(range(23, 15, -1), LEVELS, strict=True)
-             if (shown ^ expected) >> b & 1]
+    names = [
+        f"{n} is {shown >> b & 1}"
+        for b, n in zip(range(23, 15, -1), LEVELS, strict=True)
+        if (shown ^ expected) >> b & 1
+    ]
     if (shown ^ expected) & 0xFFFF:
         names.append(f"inst_space is {shown & 0xFFFF}, expected {expected & 0xFFFF}")
     return ", ".join(names)

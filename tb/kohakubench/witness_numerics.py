@@ -9,6 +9,7 @@ with the model and serves tests only. Codes are plain ints.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import ceil
 
 RECIPROCAL = {8: 4096, 9: 3641, 10: 3277, 11: 2979, 12: 2731, 13: 2520, 14: 2341, 15: 2185}
@@ -37,6 +38,7 @@ def fp16_value(code: int) -> Fraction | None:
     return -mag if code >> 15 else mag
 
 
+@cache
 def _peak_magnitude(code: int) -> Fraction:
     """Quantiser view of an FP16 magnitude: exponent 31 is the binade 2**16."""
     e, m = (code >> 10) & 31, code & 0x3FF
@@ -65,6 +67,9 @@ def quantise_lane(codes: list[int]) -> tuple[list[int], int]:
     out = []
     for c in codes:
         mag = _peak_magnitude(c & 0x7FFF)
+        if not mag:
+            out.append(0)
+            continue
         steps = mag / Fraction(2) ** es * Fraction(RECIPROCAL[m8], 4096)
         q = min(63, int(steps + Fraction(1, 2)))
         out.append(-q if c >> 15 else q)

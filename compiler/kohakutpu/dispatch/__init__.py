@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""L0: encoding and dispatch (docs/spec/compiler.md 9.1 and 10)."""
+"""L0: dispatch of encoded programs (docs/spec/compiler.md 10)."""
 
-from kohakutpu.dispatch.encode import encode
 from kohakutpu.dispatch.link import link
 from kohakutpu.dispatch.rounds import Program, plan_rounds
+from kohakutpu.dispatch.work import UnitWork, Words
 
 LAYER = "L0"
 
-__all__ = ["Program", "encode", "link", "plan_rounds"]
+__all__ = ["Program", "UnitWork", "Words", "link", "plan_rounds"]

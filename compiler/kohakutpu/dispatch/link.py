@@ -1,56 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unit programs and operand bytes to an artifact (docs/spec/compiler.md 10.3)."""
+"""Encoded programs and operand bytes to an artifact (docs/spec/compiler.md 10.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kohakuabi import Artifact, Barrier, Image, Output, Step
-from kohakutpu.dispatch.encode import check_program, encode
+from kohakuabi import Artifact, Barrier, Image, Output, Step, first_conflict
+
 from kohakutpu.dispatch.rounds import Program, plan_rounds, round_steps
+from kohakutpu.dispatch.work import UnitWork
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program import UnitProgram, cost
 
 LAYER = "L0"
 
 
-def _programs(unit: UnitProgram, machine: MachineSpec) -> list[Program]:
-    nodes = machine.units(unit.engine)
-    x, y = nodes[unit.unit]
-    out = []
-    for p in unit.passes:
-        check_program(p.instructions)
-        words = tuple(encode(i, machine) for i in p.instructions)
-        out.append(Program(x, y, words, cost.total(p.instructions, machine)))
-    return out
-
-
-def _check_images(images: Sequence[Image]) -> None:
-    placed = sorted(images, key=lambda i: i.address)
-    for a, b in zip(placed, placed[1:], strict=False):
-        overlap = a.address + len(a.data) - b.address
-        if overlap > 0:
-            start = b.address - a.address
-            same = min(overlap, len(b.data))
-            if a.data[start : start + same] != b.data[:same]:
-                raise CompileError(f"images {a.name} and {b.name} put different bytes at {b.address:#x}")
+def _programs(work: UnitWork, machine: MachineSpec) -> list[Program]:
+    nodes = machine.units(work.engine)
+    if not 0 <= work.unit < len(nodes):
+        raise CompileError(
+            f"unit {work.engine}{work.unit}: machine {machine.name} has {len(nodes)} of this type"
+        )
+    x, y = nodes[work.unit]
+    for number, p in enumerate(work.programs):
+        if not p.payloads:
+            raise CompileError(
+                f"unit {work.engine}{work.unit}: program {number} is empty; it cannot be dispatched"
+            )
+    return [Program(x, y, p.payloads, p.cycles) for p in work.programs]
 
 
 def link(
     machine: MachineSpec,
-    bands: Sequence[Sequence[UnitProgram]],
+    bands: Sequence[Sequence[UnitWork]],
     images: Sequence[Image],
     outputs: Sequence[Output],
     meta: Mapping[str, Any] | None = None,
 ) -> Artifact:
-    """Encode, plan rounds and assemble the artifact; bands run one after another.
+    """Plan rounds and assemble the artifact; bands run one after another.
 
     Raises:
-        CompileError: an encoding refused, a program that breaks a limit, conflicting images.
+        CompileError: a unit the machine does not have, an empty program, conflicting images.
     """
-    _check_images(images)
+    conflict = first_conflict(images)
+    if conflict:
+        a, b, at = conflict
+        raise CompileError(f"images {a.name} and {b.name} put different bytes at {at:#x}; place them apart")
     steps: list[Step] = []
     payloads: list[int] = []
     cycles: list[int] = []
@@ -60,9 +56,8 @@ def link(
             payloads += [w for p in group for w in p.payloads]
             cycles.append(sum(p.cycles for p in group))
     info = dict(meta or {})
-    info.setdefault("counters", {})
     info["counters"] = {
-        **info["counters"],
+        **info.get("counters", {}),
         "payloads": len(payloads),
         "rounds": len(cycles),
         "dispatches": len(bands),

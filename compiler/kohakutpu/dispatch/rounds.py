@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from kohakuabi import Await, Barrier, Kick, Seed, Step, command_count
+from kohakuabi import Await, Kick, Seed, Step, command_count
+
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
 
@@ -51,11 +52,23 @@ def fits(programs: Sequence[Program], machine: MachineSpec) -> str | None:
     if flits > machine.stage_flits:
         return f"{flits} payloads exceed the {machine.stage_flits} staging slots"
     if len(programs) >= machine.credit:
-        return f"{len(programs)} programs need more than the {machine.credit} credits: each keeps one for good"
+        return (
+            f"{len(programs)} programs need more than the {machine.credit} credits: each keeps one for good"
+        )
     commands = command_count(round_steps(programs, machine.credit))
     if commands > machine.ncmd:
         return f"{commands} commands exceed the {machine.ncmd} command slots"
     return None
+
+
+def windows(program: Program, size: int) -> list[Program]:
+    """A program longer than ``size`` as consecutive programs of the same node.
+
+    Nothing between two windows touches the unit, so they do what the whole would. Every window
+    keeps the cycles of the whole: they only bound how long a round may take.
+    """
+    words = program.payloads
+    return [replace(program, payloads=words[i : i + size]) for i in range(0, len(words), size)]
 
 
 def plan_rounds(lists: Sequence[Sequence[Program]], machine: MachineSpec) -> list[list[Program]]:
@@ -65,10 +78,11 @@ def plan_rounds(lists: Sequence[Sequence[Program]], machine: MachineSpec) -> lis
         the programs of every round, in slot order.
 
     Raises:
-        CompileError: a program that breaks a limit alone.
+        CompileError: a machine whose limits do not even hold one program.
     """
     rounds: list[list[Program]] = [[]]
-    for program in round_robin(lists):
+    cut = [[w for p in programs for w in windows(p, machine.stage_flits)] for programs in lists]
+    for program in round_robin(cut):
         alone = fits([program], machine)
         if alone:
             raise CompileError(f"program for node ({program.x},{program.y}): {alone}")

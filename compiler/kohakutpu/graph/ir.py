@@ -113,7 +113,7 @@ def _check_contract(graph: Graph, op: Op) -> None:
             raise CompileError(f"contract: operand {v.name} is {v.dtype}; the cluster reads fp16 or mxfp7")
     if a.shape[1] != b.shape[1]:
         raise CompileError(
-            f"contract: {a.name} has K = {a.shape[1]}, {b.name} has K = {b.shape[1]}; both reduce over the last axis"
+            f"contract: {a.name} has K = {a.shape[1]}, {b.name} has K = {b.shape[1]}; both reduce it"
         )
     want = (a.shape[0], b.shape[0])
     if c.shape != want:

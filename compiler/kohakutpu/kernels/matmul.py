@@ -35,7 +35,9 @@ def matmul(
     """
     named = {name: v for name, v in (("gm", gm), ("gn", gn), ("nk", nk)) if v is not None}
     if named and len(named) != 3:
-        raise CompileError(f"matmul: {sorted(named)} named alone; name gm, gn and nk together or none of them")
+        raise CompileError(
+            f"matmul: {sorted(named)} named alone; name gm, gn and nk together or none of them"
+        )
     graph = Graph()
     graph.value(Value("a", "fp16", (m, k), "in"))
     graph.value(Value("b", "fp16", (n, k), "in"))

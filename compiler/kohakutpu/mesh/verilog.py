@@ -212,7 +212,11 @@ def _memory(machine: Machine, at: Mapping[tuple[int, int], Port], lost: list[str
         pins += [(f"{prefix}_{w}", _concat([f"{b}_{w}" for b in bundles])) for w in ("valid", "data", "busy")]
     pins += [(f"m_axi_dram_{s.name}", f"m_axi_dram_{s.name}") for s in axi.DRAM]
     pins += [(name, name) for name, _ in _MREG]
-    pins += [("ctrl_drop_in", "rx_drop"), ("lost", "mag_lost")]
+    pins += [
+        ("ctrl_drop_in", "rx_drop"),
+        ("remote_drop_in", "remote_drop" if machine.hub else "1'b0"),
+        ("lost", "mag_lost"),
+    ]
     lines += [f"    wire {_range(width)}{name};" for name, width in _MREG]
     lines += ["    wire rx_drop;", "    wire mag_lost;"]
     return lines + instance("mag", group[0].instance, params, pins)
@@ -237,8 +241,8 @@ def _hub(inward: str, outward: str, lost: list[str]) -> list[str]:
     pins = [("clk", "clk"), ("rst_n", "rst_n"), *link_pins("noc_in", inward), *link_pins("noc_out", outward)]
     pins += [*link_pins("eng_out", "hub_eng"), *link_pins("eng_in", "eng_hub")]
     pins += [*link_pins("orc_out", "hub_orc"), *link_pins("orc_in", "orc_hub")]
-    pins += [("lost", "hub_lost"), ("remote_drop", "unused_remote_drop")]
-    lines += ["    wire hub_lost;", "    wire unused_remote_drop;"]
+    pins += [("lost", "hub_lost"), ("remote_drop", "remote_drop")]
+    lines += ["    wire hub_lost;", "    wire remote_drop;"]
     return lines + instance("port_hub", "u_hub", {}, pins)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emission of a matrix-product band in order O3 (docs/spec/compiler.md 9.1).
+"""Emission of a matrix product in order O3 (docs/spec/compiler.md 9.1).
 
 ``F F G .. F F G(emit 0) | F F .. F F D(fuse 0) G(emit 1) | .. | D(fuse, last tile)``
 """
@@ -13,152 +13,163 @@ from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program.hazard import check_hazards
 from kohakutpu.program.instructions import Drain, Fill, Gemm, Instruction, Pass, UnitProgram
-from kohakutpu.schedule.ir import Band, Schedule
-from kohakutpu.schedule.layout import MxEntry, Tile, from_key
-from kohakutpu.schedule.tiles import banks
 
 LAYER = "L1"
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a chunk sits in L1."""
+class TileWork:
+    """One result tile: byte address of every K chunk of A and B, and of the result."""
 
-    bank: int
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+    result: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The tiles of one unit in order.
+
+    Args:
+        gm, gn, nk: sub-tiles of a tile and K blocks of a chunk.
+        resident_b: B keeps a place of its own for every chunk while the row tiles change.
+        emit_fuse: results leave with the last sweep of a tile instead of a separate DRAIN.
+    """
+
+    gm: int
+    gn: int
+    nk: int
+    tiles: tuple[TileWork, ...]
+    resident_b: bool = False
+    emit_fuse: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk sits in one side of L1: half, and offset inside it."""
+
+    half: int
     off: int
 
 
 @dataclass
-class SideState:
-    """One operand side: what its places hold, and the bank the last GEMM read."""
+class _Side:
+    """One operand side: its places with the chunk they hold, and the half the last GEMM read."""
 
-    held: dict[Place, tuple[int, int]] = field(default_factory=dict)
-    last_bank: int | None = None
+    name: str
+    entries: int
+    size: int
+    resident: bool = False
+    downward: bool = False
+    held: dict[Place, int] = field(default_factory=dict)
+    last_half: int | None = None
 
+    def find(self, at: int) -> Place | None:
+        """The place that still holds the chunk at ``at``."""
+        return next((p for p, content in self.held.items() if content == at), None)
 
-class TileEmitter:
-    """Emits tiles of one unit into one pass; a pass is self-contained."""
-
-    def __init__(self, band: Band, schedule: Schedule, machine: MachineSpec) -> None:
-        self.band = band
-        self.machine = machine
-        self.bases = [schedule.buffers[n].address for n in (*band.reads, *band.writes)]
-        orders = [from_key(schedule.buffers[n].layout) for n in (*band.reads, *band.writes)]
-        a, b, c = orders
-        if not isinstance(a, MxEntry) or not isinstance(b, MxEntry) or not isinstance(c, Tile):
-            raise CompileError(f"a product reads mx entries and writes tiles, got {[o.key for o in orders]}")
-        self.a_order, self.b_order, self.c_order = a, b, c
-        self.bank_entries = banks(machine)
-        self.reset()
-
-    def reset(self) -> None:
-        """Start a new pass: nothing is known to be in L1."""
-        self.out: list[Instruction] = []
-        self.sides = {"a": SideState(), "b": SideState()}
-        self.pending: Drain | None = None
-
-    def tile(self, mo: int, no: int) -> None:
-        """Append one instance."""
-        band, t = self.band, self.band.tiling
-        chunks = band.chunks
-        address = self.bases[2] + self.machine.word_bytes * self.c_order.word_index(mo, no)
-        for s in range(chunks):
-            a = self._operand("a", mo, s, t.gm * t.nk)
-            b = self._operand("b", no, s, t.gn * t.nk)
-            final = s == chunks - 1
-            barrier_here = final if band.emit_fuse else s == 0
-            if self.pending is not None and barrier_here:
-                self.out.append(self.pending)
-                self.pending = None
-            emits = final and band.emit_fuse
-            self.out.append(
-                Gemm(t.gm, t.gn, t.nk, int(s > 0), a.bank, a.off, b.bank, b.off, int(emits), address if emits else 0)
-            )
-            self.sides["a"].last_bank, self.sides["b"].last_bank = a.bank, b.bank
-        n = t.gm * t.gn
-        self.pending = Drain(n, fuse=1) if band.emit_fuse else Drain(n, address)
-
-    def _operand(self, side: str, tile: int, chunk: int, entries: int) -> Place:
-        order = self.a_order if side == "a" else self.b_order
-        base = self.bases[0 if side == "a" else 1]
-        at = base + self.machine.mx_entry_bytes * order.entry_index(tile, chunk, self.band.chunks)
-        state = self.sides[side]
-        for place, content in state.held.items():
-            if content == (at, entries):
-                return place
-        place = self._place(side, chunk, entries)
-        state.held = {
-            p: c for p, c in state.held.items()
-            if p.bank != place.bank or p.off >= place.off + entries or place.off >= p.off + c[1]
-        }
-        state.held[place] = (at, entries)
-        for lo, count in _split(entries, self.machine.fill_max):
-            self.out.append(
-                Fill(side, place.bank, place.off + lo, count, at + self.machine.mx_entry_bytes * lo)
-            )
+    def claim(self, chunk: int, at: int, halves: int) -> Place:
+        """A place for a chunk: its own if resident, else in the half the last GEMM does not read."""
+        if self.resident:
+            slot, half = divmod(chunk, halves)
+        else:
+            slot, half = 0, 0 if self.last_half is None else (self.last_half + 1) % halves
+        off = self.size - (slot + 1) * self.entries if self.downward else slot * self.entries
+        place = Place(half, off)
+        self.held[place] = at
         return place
 
-    def _place(self, side: str, chunk: int, entries: int) -> Place:
-        name = self.band.reads[0 if side == "a" else 1]
-        if name in self.band.resident and self.band.chunks > 1:
-            per_bank = self.bank_entries[0 if side == "a" else 1] // entries
-            bank, slot = divmod(chunk, per_bank)
-            return Place(bank, slot * entries)
-        last = self.sides[side].last_bank
-        bank = 0 if last is None else (last + 1) % self.machine.banks
-        return Place(bank, self._offset(side, entries))
 
-    def _offset(self, side: str, entries: int) -> int:
-        """With several instructions in flight the tag ranges of A and B fills stay apart."""
-        if self.machine.max_inflight.get("MG", 1) > 1 and side == "b":
-            return self.bank_entries[1] - entries
-        return 0
+class PassEmitter:
+    """Emits tiles into one pass; a pass finds nothing in L1."""
 
-    def finish(self) -> list[Instruction]:
-        """The pass so far with its closing barrier."""
-        return self.out + ([self.pending] if self.pending is not None else [])
+    def __init__(self, sweep: Sweep, machine: MachineSpec) -> None:
+        self.sweep = sweep
+        self.machine = machine
+        self.out: list[Instruction] = []
+        self._pending: Drain | None = None
+        size_a, size_b = machine.bank_entries
+        chunks = len(sweep.tiles[0].b) if sweep.tiles else 0
+        # with several instructions in flight the tags of A and B fills have to differ to overlap
+        apart = machine.max_inflight.get("MG", 1) > 1
+        self._a = _Side("a", sweep.gm * sweep.nk, size_a)
+        # a single chunk needs no place of its own: alternating leaves room for the next column
+        self._b = _Side("b", sweep.gn * sweep.nk, size_b, sweep.resident_b and chunks > 1, apart)
+
+    def tile(self, work: TileWork) -> None:
+        """Append one tile."""
+        s = self.sweep
+        last = len(work.a) - 1
+        for step, (a_at, b_at) in enumerate(zip(work.a, work.b, strict=True)):
+            a = self._operand(self._a, step, a_at)
+            b = self._operand(self._b, step, b_at)
+            if step == (last if s.emit_fuse else 0):
+                self._close()
+            emits = s.emit_fuse and step == last
+            abank, aoff = self._entry(self._a, a)
+            bbank, boff = self._entry(self._b, b)
+            at = work.result if emits else 0
+            self.out.append(Gemm(s.gm, s.gn, s.nk, int(step > 0), abank, aoff, bbank, boff, int(emits), at))
+            self._a.last_half, self._b.last_half = a.half, b.half
+        n = s.gm * s.gn
+        self._pending = Drain(n, fuse=1) if s.emit_fuse else Drain(n, work.result)
+
+    def finished(self) -> list[Instruction]:
+        """The pass so far with the barrier of its last tile."""
+        return self.out + ([self._pending] if self._pending is not None else [])
+
+    def _close(self) -> None:
+        if self._pending is not None:
+            self.out.append(self._pending)
+            self._pending = None
+
+    def _operand(self, side: _Side, chunk: int, at: int) -> Place:
+        place = side.find(at)
+        if place is not None:
+            return place
+        place = side.claim(chunk, at, self.machine.banks)
+        bank, off = self._entry(side, place)
+        for lo, count in split(side.entries, self.machine.fill_max):
+            self.out.append(Fill(side.name, bank, off + lo, count, at + self.machine.mx_entry_bytes * lo))
+        return place
+
+    def _entry(self, side: _Side, place: Place) -> tuple[int, int]:
+        """(bank, offset) of a place: a small L1 has both halves in bank 0 (docs/spec/cluster.md 3.1)."""
+        return divmod(place.half * side.size + place.off, self.machine.l1_off_span)
 
 
-def _split(entries: int, limit: int) -> list[tuple[int, int]]:
+def split(entries: int, limit: int) -> list[tuple[int, int]]:
     """(start, count) of the FILLs of a chunk; equal parts, none above the limit."""
-    parts = cdiv(entries, limit)
-    size = cdiv(entries, parts)
+    size = cdiv(entries, cdiv(entries, limit))
     return [(lo, min(size, entries - lo)) for lo in range(0, entries, size)]
 
 
-def emit(schedule: Schedule, machine: MachineSpec) -> list[list[UnitProgram]]:
-    """Unit programs of every band.
+def unit_program(engine: str, unit: int, sweep: Sweep, machine: MachineSpec, budget: int) -> UnitProgram:
+    """Program of one unit, cut into passes of at most ``budget`` instructions.
 
-    Returns:
-        per band, one program a unit that has work.
+    A tile that alone needs more is cut into windows, which keep L1 and tile store.
 
     Raises:
+        CompileError: tiles whose operands do not have the same number of chunks.
         HazardError: the emitter broke its own rule.
     """
-    return [
-        [_unit(band, schedule, machine, unit, [i for i, u in dealt if u == unit]) for unit in sorted({u for _, u in dealt})]
-        for band, dealt in zip(schedule.bands, schedule.dealt, strict=True)
-    ]
-
-
-def _unit(
-    band: Band, schedule: Schedule, machine: MachineSpec, unit: int, tiles: list[tuple[int, int]]
-) -> UnitProgram:
-    budget = schedule.pass_budget
-    emitter = TileEmitter(band, schedule, machine)
+    counts = {len(side) for t in sweep.tiles for side in (t.a, t.b)}
+    if len(counts) != 1 or 0 in counts:
+        raise CompileError(
+            f"unit {engine}{unit}: tiles with {sorted(counts)} chunks; every tile needs the same number"
+        )
     passes: list[list[Instruction]] = []
+    emitter = PassEmitter(sweep, machine)
     whole: list[Instruction] = []
-    for mo, no in tiles:
-        emitter.tile(mo, no)
-        grown = emitter.finish()
-        if whole and len(grown) > budget:
+    for work in sweep.tiles:
+        emitter.tile(work)
+        if whole and len(emitter.finished()) > budget:
             passes.append(whole)
-            emitter.reset()
-            emitter.tile(mo, no)
-            grown = emitter.finish()
-        whole = grown
+            emitter = PassEmitter(sweep, machine)
+            emitter.tile(work)
+        whole = emitter.finished()
     passes.append(whole)
     for p in passes:
         check_hazards(p)
     windows = [p[i : i + budget] for p in passes for i in range(0, len(p), budget)]
-    return UnitProgram(band.engine, unit, tuple(Pass(tuple(w)) for w in windows))
+    return UnitProgram(engine, unit, tuple(Pass(tuple(w)) for w in windows))

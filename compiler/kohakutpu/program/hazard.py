@@ -41,6 +41,6 @@ def check_hazards(instructions: Iterable[Instruction]) -> None:
                 for s, b, lo, hi in busy:
                     if (s, b) == (side, bank) and off < hi and lo < off + n and gemm is not None:
                         raise HazardError(
-                            f"{text(ins)} overwrites entries {max(off, lo)}..{min(off + n, hi) - 1} of bank {bank} "
-                            f"side {side}, which {text(gemm)} may still read; fill the other bank"
+                            f"{text(ins)} overwrites entries {max(off, lo)}..{min(off + n, hi) - 1} "
+                            f"of side {side}, bank {bank}, which {text(gemm)} may still read; fill the other"
                         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -81,7 +82,7 @@ def parse(line: str) -> Instruction:
     Raises:
         CompileError: an unknown operation or field, or a missing field.
     """
-    op, *words = line.split()
+    op, *words = line.split() or [""]
     if op not in _KINDS:
         raise CompileError(f"{line!r}: operation {op!r} is unknown; known: {', '.join(_KINDS)}")
     kind = _KINDS[op]
@@ -91,12 +92,21 @@ def parse(line: str) -> Instruction:
         name, _, value = word.partition("=")
         if name not in known or not value:
             raise CompileError(f"{line!r}: {word!r} is not a field of {op}; fields: {', '.join(known)}")
-        args[name] = value if name == "side" else int(value, 0)
+        if name in args:
+            raise CompileError(f"{line!r}: {name} is given twice")
+        args[name] = value if name == "side" else _number(line, value)
     try:
         made: Instruction = kind(**args)
     except TypeError as err:
         raise CompileError(f"{line!r}: {err}") from err
     return made
+
+
+def _number(line: str, value: str) -> int:
+    try:
+        return int(value, 0)
+    except ValueError as err:
+        raise CompileError(f"{line!r}: {value!r} is not a number") from err
 
 
 @dataclass(frozen=True)
@@ -136,8 +146,9 @@ class UnitProgram:
         Raises:
             CompileError: a malformed line.
         """
-        head, *rest = [ln.strip() for ln in source.splitlines() if ln.strip()]
-        if not head.startswith("unit ") or len(head) < 8:
+        head, *rest = [ln.strip() for ln in source.splitlines() if ln.strip()] or [""]
+        named = re.fullmatch(r"unit (\w\w)(\d+)", head)
+        if named is None:
             raise CompileError(f"{head!r}: a unit program starts with 'unit <type><number>'")
         groups: list[list[Instruction]] = []
         for line in rest:
@@ -147,4 +158,4 @@ class UnitProgram:
                 groups[-1].append(parse(line))
             else:
                 raise CompileError(f"{line!r} stands before the first 'pass' line")
-        return cls(head[5:7], int(head[7:]), tuple(Pass(tuple(g)) for g in groups))
+        return cls(named[1], int(named[2]), tuple(Pass(tuple(g)) for g in groups))

@@ -64,7 +64,9 @@ class Arena:
             CompileError: a span of an older epoch, or one that is not live.
         """
         if span.epoch != self.epoch or span.base not in self._live:
-            raise CompileError(f"span at {span.base:#x} of epoch {span.epoch} is not live in epoch {self.epoch}")
+            raise CompileError(
+                f"span at {span.base:#x} of epoch {span.epoch} is not live in epoch {self.epoch}"
+            )
         self._free.append((span.base, self._live.pop(span.base)))
         merged: list[tuple[int, int]] = []
         for base, size in sorted(self._free):

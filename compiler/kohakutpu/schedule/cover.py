@@ -27,9 +27,7 @@ class Rect:
     c1: int
 
 
-def check_cover(
-    shape: tuple[int, int], rects: Iterable[Rect], split_k: int = 1, reductions: int = 0
-) -> None:
+def check_cover(shape: tuple[int, int], rects: Iterable[Rect], split_k: int = 1, reductions: int = 0) -> None:
     """Require every element of ``shape`` exactly once, and all ``split_k`` partials reduced once.
 
     Args:
@@ -43,17 +41,20 @@ def check_cover(
     """
     m, n = shape
     seen: dict[tuple[int, int], Rect] = {}
-    partials: Counter[tuple[int, int, int]] = Counter()
+    partials: dict[tuple[int, int], Counter[int]] = {}
     for r in rects:
-        if r.r0 >= m or r.c0 >= n:
-            raise CoverageError(f"OVERSHOOT: instance ({r.mo},{r.no}) starts at ({r.r0},{r.c0}) outside {m}x{n}")
-        partials[(r.mo, r.no, r.ko)] += 1
+        if not (0 <= r.r0 < m and 0 <= r.c0 < n):
+            raise CoverageError(
+                f"OVERSHOOT: instance ({r.mo},{r.no}) starts at ({r.r0},{r.c0}) outside {m}x{n}"
+            )
+        partials.setdefault((r.mo, r.no), Counter())[r.ko] += 1
         seen.setdefault((r.mo, r.no), r)
-    for mo, no in seen:
-        have = [partials[(mo, no, ko)] for ko in range(split_k)]
-        extra = [ko for (a, b, ko) in partials if (a, b) == (mo, no) and ko >= split_k]
-        if have != [1] * split_k or extra:
-            raise CoverageError(f"SPLIT: instance ({mo},{no}) has partials {have}{extra or ''}, expected {split_k} once each")
+    for (mo, no), have in partials.items():
+        if have != Counter(range(split_k)):
+            counts = ", ".join(f"{ko}: {c}x" for ko, c in sorted(have.items()))
+            raise CoverageError(
+                f"SPLIT: instance ({mo},{no}) has partials {counts}; expected 0..{split_k - 1} once each"
+            )
     count = np.zeros((m, n), dtype=np.int32)
     for r in seen.values():
         count[r.r0 : min(r.r1, m), r.c0 : min(r.c1, n)] += 1
@@ -64,4 +65,6 @@ def check_cover(
         at = tuple(int(v) for v in np.argwhere(count == 0)[0])
         raise CoverageError(f"GAP: element {at} is never computed")
     if split_k > 1 and reductions != 1:
-        raise CoverageError(f"NOREDUCE: {split_k} partials are read by {reductions} reduction bands, expected 1")
+        raise CoverageError(
+            f"NOREDUCE: {split_k} partials are read by {reductions} reduction bands, expected 1"
+        )

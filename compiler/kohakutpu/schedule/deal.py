@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 LAYER = "L2"
 
-K = TypeVar("K", bound=Hashable)
+K = TypeVar("K", bound=Any)
 N = TypeVar("N")
 
 
 def deal(keys: Iterable[K], nodes: Sequence[N]) -> dict[K, N]:
-    """Key i of the keys in their order runs on ``nodes[i mod len(nodes)]``.
+    """Key i of the sorted keys runs on ``nodes[i mod len(nodes)]``; the result keeps the keys' own order.
 
     Raises:
         ValueError: no node to deal to.
     """
     if not nodes:
         raise ValueError("deal: no node to run on")
-    return {key: nodes[i % len(nodes)] for i, key in enumerate(keys)}
+    listed = list(keys)
+    place = {key: nodes[i % len(nodes)] for i, key in enumerate(sorted(listed))}
+    return {key: place[key] for key in listed}

@@ -14,6 +14,25 @@ LAYER = "L2"
 
 
 @dataclass(frozen=True)
+class Operand:
+    """A value a contraction reads or writes, before it has a place."""
+
+    name: str
+    role: str
+    shape: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """c[M, N] = a[M, K] b[N, K]^T, with the tiling its author named or None."""
+
+    a: Operand
+    b: Operand
+    c: Operand
+    tiling: Tiling | None = None
+
+
+@dataclass(frozen=True)
 class Buffer:
     """A placed buffer: global byte address, size, byte order and logical shape."""
 

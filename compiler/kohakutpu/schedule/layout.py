@@ -28,6 +28,19 @@ _ENTRY = 256
 _MX_ENTRY = 128
 
 
+def _exact(order: ByteOrder, raw: bytes, shape: Shape) -> bytes:
+    """``raw`` if it has the size of the buffer.
+
+    Raises:
+        CompileError: naming layout, size and expected size.
+    """
+    if len(raw) != order.nbytes(shape):
+        raise CompileError(
+            f"{order.key}: {len(raw)} bytes, a buffer of shape {shape} has {order.nbytes(shape)}"
+        )
+    return raw
+
+
 class ByteOrder(Protocol):
     """What a schedule needs of a layout."""
 
@@ -56,7 +69,7 @@ class Flat:
         return np.ascontiguousarray(array, dtype="<f2").tobytes()
 
     def unpack(self, raw: bytes, shape: Shape) -> F16:
-        return np.frombuffer(raw, dtype="<f2", count=shape[0] * shape[1]).reshape(shape).astype(np.float16)
+        return np.frombuffer(_exact(self, raw, shape), dtype="<f2").reshape(shape).astype(np.float16)
 
 
 @dataclass(frozen=True)
@@ -92,7 +105,7 @@ class Entry:
 
     def unpack(self, raw: bytes, shape: Shape) -> F16:
         rows, cols = self.padded(shape)
-        split = np.frombuffer(raw, dtype="<f2").reshape(
+        split = np.frombuffer(_exact(self, raw, shape), dtype="<f2").reshape(
             rows // (4 * self.g), cols // (32 * self.b), self.g, self.b, 4, 32
         )
         full = split.transpose(0, 2, 4, 1, 3, 5).reshape(rows, cols)
@@ -125,7 +138,9 @@ class MxEntry:
         Raises:
             CompileError: always.
         """
-        raise CompileError(f"{self.key}: MXFP7 has no way back to FP16; keep the FP16 buffer of shape {shape}")
+        raise CompileError(
+            f"{self.key}: MXFP7 has no way back to FP16; keep the FP16 buffer of shape {shape}"
+        )
 
     def entry_index(self, tile: int, chunk: int, chunks: int) -> int:
         """Index of the first entry of (row tile, K chunk) in a buffer of ``chunks`` chunks."""
@@ -151,16 +166,26 @@ class Tile:
         return cls(cdiv(shape[0], 4 * gm), cdiv(shape[1], 4 * gn), gm, gn)
 
     def nbytes(self, shape: Shape) -> int:
+        """Bytes of the whole grid.
+
+        Raises:
+            CompileError: a shape that does not have this many tiles.
+        """
+        if Tile.of(shape, self.gm, self.gn) != self:
+            raise CompileError(f"{self.key}: shape {shape} needs a grid of another size")
         return self.gi * self.gj * self.gm * self.gn * 32
 
     def pack(self, array: F16) -> bytes:
+        self.nbytes((array.shape[0], array.shape[1]))
         full = np.zeros((self.gi * self.gm * 4, self.gj * self.gn * 4), dtype="<f2")
         full[: array.shape[0], : array.shape[1]] = array
         split = full.reshape(self.gi, self.gm, 4, self.gj, self.gn, 4)
         return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2, 5)).tobytes()
 
     def unpack(self, raw: bytes, shape: Shape) -> F16:
-        split = np.frombuffer(raw, dtype="<f2").reshape(self.gi, self.gj, self.gm, self.gn, 4, 4)
+        split = np.frombuffer(_exact(self, raw, shape), dtype="<f2").reshape(
+            self.gi, self.gj, self.gm, self.gn, 4, 4
+        )
         full = split.transpose(0, 2, 4, 1, 3, 5).reshape(self.gi * self.gm * 4, self.gj * self.gn * 4)
         return full[: shape[0], : shape[1]].astype(np.float16)
 
@@ -195,4 +220,6 @@ def from_key(key: str) -> ByteOrder:
         if match:
             made: ByteOrder = form(*(int(v) if v.isdigit() else v for v in match.groups()))
             return made
-    raise CompileError(f"layout key {key!r} is unknown; known forms: flat, entry:GxB, mx:GxB:a|b, tile:IxJ:MxN")
+    raise CompileError(
+        f"layout key {key!r} is unknown; known forms: flat, entry:GxB, mx:GxB:a|b, tile:IxJ:MxN"
+    )

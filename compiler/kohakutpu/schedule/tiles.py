@@ -32,12 +32,6 @@ class Candidate:
     key: tuple[int, int, int, int]
 
 
-def banks(machine: MachineSpec) -> tuple[int, int]:
-    """Entries of one L1 bank of side A and B that an offset reaches."""
-    span = machine.l1_off_span
-    return min(machine.l1_a // machine.banks, span), min(machine.l1_b // machine.banks, span)
-
-
 def candidates(
     m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None
 ) -> Iterator[Candidate]:
@@ -46,7 +40,7 @@ def candidates(
     Args:
         clusters: clusters usable; None leaves the occupancy factor out.
     """
-    bank_a, bank_b = banks(machine)
+    bank_a, bank_b = machine.bank_entries
     for gm in _POWERS:
         for gn in _POWERS:
             if gm * gn > machine.tiles:
@@ -66,8 +60,10 @@ def choose(m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = 
     """The tiling with the largest key.
 
     Raises:
-        CompileError: an extent below 1.
+        CompileError: an extent or a number of clusters below 1.
     """
+    if clusters is not None and clusters < 1:
+        raise CompileError(f"matmul on {clusters} clusters; at least 1 is needed")
     for name, extent in (("M", m), ("N", n), ("K", k)):
         if extent < 1:
             raise CompileError(f"matmul extent {name} = {extent}; extents must be at least 1")
@@ -81,12 +77,14 @@ def check(tiling: Tiling, machine: MachineSpec) -> Tiling:
         CompileError: naming the product, its limit and the fix.
     """
     gm, gn, nk = tiling.gm, tiling.gn, tiling.nk
-    bank_a, bank_b = banks(machine)
+    bank_a, bank_b = machine.bank_entries
     for name, value in (("gm", gm), ("gn", gn), ("nk", nk)):
         if value < 1:
             raise CompileError(f"tiling {name} = {value}; it must be at least 1")
     if gm * gn > machine.tiles:
-        raise CompileError(f"gm*gn = {gm * gn} exceeds the {machine.tiles} resident sub-tiles; reduce gm or gn")
+        raise CompileError(
+            f"gm*gn = {gm * gn} exceeds the {machine.tiles} resident sub-tiles; reduce gm or gn"
+        )
     if gm * nk > bank_a or gn * nk > bank_b:
         raise CompileError(
             f"gm*nk = {gm * nk}, gn*nk = {gn * nk} exceed a bank of {bank_a}/{bank_b} entries; reduce nk"

@@ -73,6 +73,7 @@ module mag #(
     output wire [63:0]  mreg_rdata,
     output wire         mreg_err,
     input  wire         ctrl_drop_in,
+    input  wire         remote_drop_in,
     output wire         lost
 );
 
@@ -134,7 +135,7 @@ module mag #(
     wire unused = &{1'b0, m_axi_dram_awready, m_axi_dram_wready, m_axi_dram_bid,
         m_axi_dram_bresp, m_axi_dram_bvalid, m_axi_dram_arready, m_axi_dram_rid,
         m_axi_dram_rdata, m_axi_dram_rresp, m_axi_dram_rlast, m_axi_dram_rvalid, mreg_en,
-        mreg_we, mreg_addr, mreg_wdata, ctrl_drop_in};
+        mreg_we, mreg_addr, mreg_wdata, ctrl_drop_in, remote_drop_in};
 
 endmodule
 
