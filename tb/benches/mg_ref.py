@@ -81,10 +81,9 @@ class Ref:
     reads: list[int] = field(default_factory=list)
     writes: list[int] = field(default_factory=list)
     node: list[int] = field(default_factory=list)
-    received: list[tuple[int, int]] = field(default_factory=list)  # (x, y), argument
+    received: list[tuple[tuple[int, int], int]] = field(default_factory=list)  # node, argument
     pending: int = 0
-    owned: list[tuple[int, int]] = field(default_factory=list)
-    emit_codes: list[int] = field(default_factory=list)
+    refused: list[int] = field(default_factory=list)  # codes of writes no completion has owned yet
 
     def __post_init__(self) -> None:
         self.l1 = [np.zeros((512, 4, 32), np.uint8), np.zeros((512, 4, 32), np.uint8)]
@@ -113,9 +112,9 @@ class Ref:
         if own == 0:
             self.count = (self.count + 1) & 0xFFFF
             code, self.pending = self.pending, 0
-        drop = self.emit_codes[0] if cover and self.emit_codes else 0
+        drop = self.refused[0] if cover and self.refused else 0
         if cover:
-            self.emit_codes = []
+            self.refused = []
         if code:
             self.completions.append((4, 0x4D470000 | op << 8 | code, txn))
         elif drop:
@@ -254,7 +253,7 @@ class Ref:
             code = 0
             self.memory[first : first + len(part)] = part
         if code:
-            self.emit_codes.append(code)
+            self.refused.append(code)
 
     # ---- CU_DATA
     def reason(self, buf: int, off: int, length: int) -> int:

@@ -34,8 +34,16 @@ class Stream:
         kind = r.random()
         if kind < 0.6 and not send:
             return {"addr": 0x80000 + 32 * r.randrange(8000 - 2 * n)}
-        f = {"dnode": 1, "dst_x": 1, "dst_y": r.randrange(4), "dflags": r.randrange(2), "dack_x": r.randrange(1, 16),  # noqa: E501
-             "dmesh": r.randrange(4), "dbuf": 2 if send else r.choice((0, 1, 3, 200)), "addr": 64 * r.randrange(32000)}  # fmt: skip
+        f = {
+            "dnode": 1,
+            "dst_x": 1,
+            "dst_y": r.randrange(4),
+            "dflags": r.randrange(2),
+            "dack_x": r.randrange(1, 16),
+            "dmesh": r.randrange(4),
+            "dbuf": 2 if send else r.choice((0, 1, 3, 200)),
+            "addr": 64 * r.randrange(32000),
+        }
         if kind < 0.8:
             f["dfin"] = r.randrange(1, 256)
         return f

@@ -13,6 +13,8 @@ from kohakutpu.graph.ir import Graph, verify
 
 LAYER = "L3"
 
+FP16_MAX = float(np.finfo(np.float16).max)
+
 F64 = npt.NDArray[np.float64]
 
 
@@ -20,7 +22,7 @@ def interpret(graph: Graph, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, F6
     """Outputs of the graph in float64.
 
     Args:
-        inputs: one array per input value, of its shape.
+        inputs: one array per input, table and constant, of its shape.
 
     Raises:
         CompileError: a missing input, a wrong shape, or what :func:`verify` refuses.
@@ -28,7 +30,7 @@ def interpret(graph: Graph, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, F6
     verify(graph)
     env: dict[str, F64] = {}
     for v in graph.values.values():
-        if v.role != "in":
+        if v.role not in ("in", "table", "const"):
             continue
         if v.name not in inputs:
             raise CompileError(f"input {v.name} {v.shape} was not given")
@@ -39,7 +41,5 @@ def interpret(graph: Graph, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, F6
     for op in graph.ops:
         a, b = (env[n] for n in op.args)
         exact = a @ b.T
-        if graph.values[op.result].dtype == "fp16":
-            exact = np.clip(exact, -65504, 65504).astype(np.float16).astype(np.float64)
-        env[op.result] = exact
+        env[op.result] = np.clip(exact, -FP16_MAX, FP16_MAX).astype(np.float16).astype(np.float64)
     return {v.name: env[v.name] for v in graph.values.values() if v.role == "out"}

@@ -102,6 +102,7 @@ def verify(graph: Graph) -> None:
     for v in graph.values.values():
         if v.role == "out" and v.name not in defined:
             raise CompileError(f"output {v.name} is never written")
+    for v in graph.values.values():
         if v.role == "in" and v.name not in read:
             raise CompileError(f"input {v.name} is never read")
 
@@ -111,6 +112,11 @@ def _check_contract(graph: Graph, op: Op) -> None:
     for v in (a, b):
         if v.dtype not in ("fp16", "mxfp7"):
             raise CompileError(f"contract: operand {v.name} is {v.dtype}; the cluster reads fp16 or mxfp7")
+    if c.dtype != "fp16":
+        raise CompileError(f"contract: result {c.name} is {c.dtype}; the cluster writes fp16")
+    knobs = [k for k, _ in op.attrs]
+    if knobs and set(knobs) != _ATTRS["contract"]:
+        raise CompileError(f"contract: {c.name} names {', '.join(knobs)} alone; name gm, gn and nk or none")
     if a.shape[1] != b.shape[1]:
         raise CompileError(
             f"contract: {a.name} has K = {a.shape[1]}, {b.name} has K = {b.shape[1]}; both reduce it"

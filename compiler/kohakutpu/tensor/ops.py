@@ -24,22 +24,34 @@ class Call:
     operands: dict[str, F16]
 
 
+FP16_MAX = float(np.finfo(np.float16).max)
+
+
 def _half(name: str, array: npt.ArrayLike) -> F16:
     values = np.asarray(array)
+    if values.dtype.kind not in "fiub":
+        raise CompileError(f"{name} is {values.dtype}; an operand holds real numbers")
     if values.ndim != 2:
         raise CompileError(f"{name} has {values.ndim} axes; a matrix product takes two-dimensional operands")
-    return values.astype(np.float16)
+    with np.errstate(over="ignore"):
+        half = values.astype(np.float16)
+    beyond = int(np.count_nonzero(~np.isfinite(half)))
+    if beyond:
+        raise CompileError(
+            f"{name} holds {beyond} values beyond {FP16_MAX:.0f} or not a number; scale it first"
+        )
+    return half
 
 
 def matmul(a: npt.ArrayLike, b: npt.ArrayLike, **tiling: int) -> Call:
     """C = A @ B.T, contracting the last axis of both.
 
     Args:
-        a: [M][K]; b: [N][K]; any float dtype, rounded to FP16.
+        a: [M][K]; b: [N][K]; real numbers, rounded to FP16.
         tiling: gm, gn, nk to fix the tiling by hand.
 
     Raises:
-        CompileError: operands that are not matrices or disagree in K.
+        CompileError: operands that are not matrices of finite FP16 values, or disagree in K.
     """
     x, y = _half("a", a), _half("b", b)
     if x.shape[1] != y.shape[1]:
