@@ -58,7 +58,11 @@ BENCH = Bench(
         "ring": ("rtl/matmul/mg_array_plain.v", "if (vld[16]) rd_ptr_q", "if (vld[15]) rd_ptr_q"),
         "sign": ("rtl/matmul/mg_array_plain.v", "{25{in_a[7*n+6]}}", "{25{1'b0}}"),
         "bank": ("rtl/matmul/mg_tile_store.v", "wr_bank  == (b == 1)", "1'b1"),
-        "inflight": ("rtl/matmul/mg_datapath.v", "- {5'd0, arr_done};", "- {5'd0, v[LAST-1] && !last_peer};"),
+        "inflight": (
+            "rtl/matmul/mg_datapath.v",
+            "arr_done  = v[LAST] && !last_peer;",
+            "arr_done  = v[LAST-1] && !cmd[CW*(LAST-1) + KW + 2];",
+        ),
     },
     mutation_tests={
         "no_forward": ["reuse_minimum"],

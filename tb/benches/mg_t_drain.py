@@ -107,6 +107,7 @@ async def random_busy(dut):
         start(rig, 8, 8, 4)
         for i in range(8):
             rig.op(GEMM, 0x40000 + 0x800 * i, gm=8, gn=8, nk=1 + i % 3, acc=i % 2, emit=1)
+            rig.op(FILL, 0, n=3, fbank=1, sel=i % 2)  # its request goes between the drain flits
             if i % 3 == 0:
                 rig.op(DRAIN, n=64, fuse=1)
             rig.op(DRAIN, 0x60, n=7, dnode=1, dst_x=1, dbuf=2 * (i % 2) + (1 - i % 2), dflags=1)

@@ -22,8 +22,8 @@ def response(tag: int, word: int, data: np.ndarray, bad: int = 0) -> int:
 async def fill_sizes(dut):
     """N = 0, 1, 2, 127, 128, 254, 255 and runs that end exactly at the bank, both banks and sides."""
     clocks.start(dut.clk)
-    ga, gb = int(dut.GA.value), int(dut.GB.value)
-    rig = Rig(dut, seed(), ga=ga, gb=gb)
+    ga, gb, tiles = (int(getattr(dut, name).value) for name in ("GA", "GB", "TILES"))
+    rig = Rig(dut, seed(), ga=ga, gb=gb, tiles=tiles)
     rig.operands()
     top = max(ga, gb)
     for bank in range(2 if top == 512 else 1):
@@ -39,10 +39,11 @@ async def fill_sizes(dut):
     if top == 512:
         rig.probe()
     else:
-        g = min(ga, gb) // 16
+        nk = min(ga, gb) // 4
         for bank in (0, 1):
-            rig.op(GEMM, gm=16, gn=16, nk=max(g, 1), abank=bank)
-            rig.op(DRAIN, 0x80000, n=256)
+            for off in range(0, gb, 4 * nk):
+                rig.op(GEMM, gm=4, gn=4, nk=nk, abank=bank, boff=off)
+                rig.op(DRAIN, 0x80000, n=16)
     await rig.run()
 
 
@@ -107,33 +108,30 @@ async def fill_stray_words(dut):
     rig.event(0x88)
     rig.stray(response(13, 1, junk))  # above it
     entry(1, 11, (2, 0))
-    rig.stray(response(11, 2, junk))  # a second copy of word 2 discards the open entry
-    entry(1, 11, (0, 1, 3))
-    rig.stray(response(12, 2, junk))  # opens entry 12
-    entry(1, 11)  # word 0 of another entry discards it
+    rig.stray(response(11, 2, junk))  # a second copy of word 2: the open entry is discarded
+    entry(1, 11, (1, 3))  # so these do not complete it
+    rig.stray(response(12, 2, junk))  # discards it again and opens entry 12
+    entry(1, 11)  # word 0 of another entry discards that
     entry(2, 12)
-    # The copy replaces word 2 of entry 1 by junk, then the whole entry comes
-    # again: it counts twice, so entry 2 is the stray of the next retirement.
     rig.op(FILL, 0x2000, n=1, eoff=40, done=1, delay=60)
     entry(64, 40, delay=100)
     rig.op(FILL, 0x4000, n=16, sel=1, done=2)
     for e in range(16):
         entry(128 + e, e, delay=300 if e == 0 else 0)
-    rig.op(GEMM, gm=1, gn=16, nk=1, aoff=10)
-    rig.op(DRAIN, 0x80000, n=16)
-    rig.op(GEMM, gm=1, gn=16, nk=1, aoff=40)
-    rig.op(DRAIN, 0x81000, n=16)
+    for aoff, addr in ((10, 0x80000), (40, 0x81000)):
+        rig.op(GEMM, gm=3, gn=16, nk=1, aoff=aoff)
+        rig.op(DRAIN, addr, n=48)
     t = await rig.run(expect=False)
     codes = [(f >> 248 & 255, f >> 216 & 0xFFFF) for f in t.signals(False)]
-    checks.equal("stray words reported", codes[:3], [(4, 0x0188), (4, 0x0188), (0, 3)])
+    checks.equal("stray words reported", codes[:3], [(4, 0x0188), (0, 2), (0, 3)])
     checks.equal("later retirements are clean", [c for c, _ in codes[3:]], [0] * 4)
     ref = Ref(rig.memory.copy())
-    for index, first in ((10, 0), (11, 4), (40, 256)):
+    for index, first in ((10, 0), (11, 4), (12, 8), (40, 256)):
         ref.l1[0][index] = w[first : first + 4]
     ref.l1[1][:16] = w[512:576].reshape(16, 4, 32)
     for aoff, addr in ((10, 0x80000), (40, 0x81000)):
-        ref.gemm(unpack(pack(GEMM, gm=1, gn=16, nk=1, aoff=aoff)))
-        ref.drain(unpack(pack(DRAIN, addr, n=16)))
+        ref.gemm(unpack(pack(GEMM, gm=3, gn=16, nk=1, aoff=aoff)))
+        ref.drain(unpack(pack(DRAIN, addr, n=48)))
     checks.arrays("entries in spite of strays", rig.image, ref.memory)
 
 

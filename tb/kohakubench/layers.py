@@ -196,7 +196,7 @@ def _words(m: Module, field_names: frozenset[str]) -> Iterator[tuple[str, str]]:
             case ast.Constant(value=int(value)) if level in ("L5", "L4") and value >= MAX_LITERAL:
                 yield str(value), f"holds the number {value:#x}"
             case ast.BinOp(op=ast.LShift() | ast.RShift(), right=ast.Constant(value=by)) if level == "L2":
-                yield f"shift {by}", f"shifts by the literal {by}"
+                yield f"shift {by!r}", f"shifts by the literal {by!r}"
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:

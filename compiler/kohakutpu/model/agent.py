@@ -234,6 +234,8 @@ class MemoryAgent:
             self.record(MemFault.M_ORPHAN, RequesterClass.PORT, flit.src, flit.txn)
             return
         slot.words.append(flit.word)
+        if flit.rsvd & 4:
+            slot.fault = slot.fault or MemFault.M_REMOTE
         slot.left -= 1
         if slot.left == 0 or flit.last:
             del self._collecting[flit.src]

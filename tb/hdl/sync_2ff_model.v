@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// sync_2ff_model: late arrival at a synchroniser. While tb_link_afifo.uncertain
+// is 1, each bit of the last change of d that this clock has not sampled yet is
+// sampled either old or new, by chance. A Gray code stands that, a binary count
+// does not.
+`default_nettype none
+
+module sync_2ff_model #(
+    parameter WIDTH = 1
+) (
+    input  wire             clk,
+    input  wire [WIDTH-1:0] d,
+    output wire [WIDTH-1:0] seen
+);
+
+    reg [WIDTH-1:0] now, before;
+    reg [31:0]      changes, changes_q;
+    reg [31:0]      dice;
+
+    initial begin
+        now = 0;
+        before = 0;
+        changes = 0;
+        changes_q = 0;
+        dice = $random;
+    end
+
+    always @(d) begin
+        before = now;
+        now = d;
+        changes = changes + 1;
+    end
+
+    always @(posedge clk) begin
+        changes_q <= changes;
+        dice <= dice * 32'd1664525 + 32'd1013904223;
+    end
+
+    wire [WIDTH-1:0] late = dice[31 -: WIDTH];
+    assign seen = (tb_link_afifo.uncertain && changes != changes_q) ? (late & before) | (~late & d) : d;
+
+endmodule
+
+`default_nettype wire
