@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classify real handwritten digits: the linear layers run on the accelerator.
 
-    ktpu run examples/digits.py --on rtl:mm_mesh_gemm
+    ktpu run examples/digits.py --on rtl:mm_mesh
 
 A 64-64-10 network is trained here in numpy on half of the 1,797 8x8 digits that ship with
 scikit-learn. The other half is classified three times: in float64, on the reference model, and
@@ -73,7 +73,7 @@ def classify(x: F64, w: list[F64], linear: object) -> npt.NDArray[np.int64]:
 def main() -> int:
     """Train, classify on each device, print the table; 1 if model and device differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--on", default="model:mm_mesh_gemm", help="model:<machine> or rtl:<machine>")
+    parser.add_argument("--on", default="model:mm_mesh", help="model:<machine> or rtl:<machine>")
     parser.add_argument("--images", type=int, default=898, help="test images to classify (1..898)")
     args = parser.parse_args()
 

@@ -334,14 +334,14 @@ def invoke(*args: str) -> tuple[int, str]:
 def artifact_file(tmp_path: Path) -> Path:
     code, text = invoke("compile", "20", "12", "40", "-o", str(tmp_path / "p.ktpu"))
     assert code == 0, text
-    assert "schedule for mm_mesh_gemm" in text
+    assert "schedule for mm_mesh" in text
     return tmp_path / "p.ktpu"
 
 
 def test_replay_command_agrees(artifact_file: Path) -> None:
-    code, text = invoke("replay", str(artifact_file), "--on", "model:mm_mesh_gemm")
+    code, text = invoke("replay", str(artifact_file), "--on", "model:mm_mesh")
     assert code == 0
-    assert "AGREE model and model:mm_mesh_gemm: 1 rounds;" in text
+    assert "AGREE model and model:mm_mesh: 1 rounds;" in text
     assert "0 differing bits" in text
 
 
@@ -366,10 +366,10 @@ def test_replay_command_differs(artifact_file: Path, monkeypatch: pytest.MonkeyP
 
     opened: list[str] = []
     monkeypatch.setattr(ktpu, "open", open_device)
-    code, text = invoke("replay", str(artifact_file), "--on", "model:mm_mesh_gemm", "--seed", "5")
+    code, text = invoke("replay", str(artifact_file), "--on", "model:mm_mesh", "--seed", "5")
     assert code == 1
     assert "memory: 1 words differ" in text
-    assert "DIFFER model and model:mm_mesh_gemm" in text
+    assert "DIFFER model and model:mm_mesh" in text
     assert "reproduce with waves: ktpu replay" in text
     assert "--seed 5 --waves" in text
 
@@ -382,7 +382,7 @@ def test_replay_command_refuses(tmp_path: Path, artifact_file: Path) -> None:
         (("replay", str(tmp_path / "missing")), "No such file"),
         (("replay", str(artifact_file), "--on", "model:nowhere"), "no machine called 'nowhere'"),
         (("replay", str(artifact_file), "--on", "fpga:x"), "target 'fpga:x'; use model:<machine>"),
-        (("replay", str(artifact_file), "--on", "model:mm_mesh"), "compiled for mm_mesh_gemm"),
+        (("replay", str(artifact_file), "--on", "model:mm_mesh_ext"), "compiled for mm_mesh,"),
         (("show", str(tmp_path / "junk")), "not an artifact"),
         (("compile", "4", "4", "4", "-o", str(tmp_path / "x"), "--tiling", "1,1"), "zip"),
         (("compile", "0", "4", "4", "-o", str(tmp_path / "x")), "at least 1"),
@@ -434,9 +434,9 @@ def test_open_refuses() -> None:
         with pytest.raises(ktpu.TargetError, match="use model:<machine> or rtl:<machine>"):
             ktpu.open(target)
     with pytest.raises(ktpu.TargetError, match="the model has no options, got waves"):
-        ktpu.open("model:mm_mesh_gemm", waves=True)
+        ktpu.open("model:mm_mesh", waves=True)
     assert (
-        fields("CAPS2", ktpu.open("model:mm_mesh_gemm").transport.read64([address("CAPS2")])[0])[
+        fields("CAPS2", ktpu.open("model:mm_mesh").transport.read64([address("CAPS2")])[0])[
             "stage_flits"
         ]
         == 128

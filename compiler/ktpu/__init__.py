@@ -2,8 +2,8 @@
 """KohakuTPU from Python: compile a product, open a device, run it, compare.
 
 >>> import ktpu
->>> program = ktpu.compile(ktpu.matmul(a, b), ktpu.machine("mm_mesh_gemm"))
->>> device = ktpu.open("rtl:mm_mesh_gemm")
+>>> program = ktpu.compile(ktpu.matmul(a, b), ktpu.machine("mm_mesh"))
+>>> device = ktpu.open("rtl:mm_mesh")
 >>> device.run(program.artifact)
 """
 

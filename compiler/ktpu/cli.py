@@ -60,7 +60,7 @@ def compile(  # noqa: PLR0917 - the command line: m n k, the rest are options
     n: int,
     k: int,
     out: Annotated[Path, typer.Option("-o", help="artifact to write; .json for the text form")],
-    machine: Annotated[str, typer.Option(help="machine to compile for")] = "mm_mesh_gemm",
+    machine: Annotated[str, typer.Option(help="machine to compile for")] = "mm_mesh",
     seed: Annotated[int, typer.Option(help="seed of the random operands")] = 3,
     tiling: Annotated[str, typer.Option(help="gm,gn,nk by hand")] = "",
     a: Annotated[Path | None, typer.Option(help=".npy file of A [M][K] instead of random values")] = None,
@@ -85,7 +85,7 @@ def compile(  # noqa: PLR0917 - the command line: m n k, the rest are options
 @app.command()
 def replay(
     file: Annotated[Path, typer.Argument(help="artifact")],
-    on: Target = "rtl:mm_mesh_gemm",
+    on: Target = "rtl:mm_mesh",
     waves: Annotated[bool, typer.Option(help="record waves of the RTL")] = False,
     seed: Annotated[int, typer.Option(help="seed of the memory's random behaviour")] = 1,
 ) -> None:
@@ -157,7 +157,7 @@ def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
 def run(
     ctx: typer.Context,
     script: Annotated[Path, typer.Argument(help="Python file")],
-    on: Target = "model:mm_mesh_gemm",
+    on: Target = "model:mm_mesh",
 ) -> None:
     """Run a Python file with the device named by --on; the file reads it from ``sys.argv``."""
     if not script.exists():

@@ -108,7 +108,7 @@ module link_afifo #(
 
     // ---- write side. Gray code is linear: a distance of DEPTH is one mask.
     wire         full     = wr_gray_q == (wr_far_gray ^ gray({1'b1, {AW{1'b0}}}));
-    wire         push     = in_valid && !in_busy;
+    wire         push     = in_valid && !in_busy && wr_rst_n;   // no transfer at an edge in reset
     wire [AW:0]  wr_bin_d = wr_bin_q + {{AW{1'b0}}, 1'b1};
 
     assign in_busy = !wr_live_q || full;

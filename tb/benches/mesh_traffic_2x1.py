@@ -3,4 +3,4 @@
 
 from benches.mesh_tests import all_to_all, latency_three_per_hop, mesh_bench, strays  # noqa: F401
 
-BENCH = mesh_bench("mesh_traffic_2x1", "spec/machines/mm_mesh.toml")
+BENCH = mesh_bench("mesh_traffic_2x1", "tb/machines/traffic_2x1.toml")

@@ -20,7 +20,7 @@ from kohakutpu.model.numerics import fp16_codes, product
 from kohakutpu.model.transport import ModelTransport
 from ktpu.replay import replay
 
-MACHINE = "mm_mesh_gemm"
+MACHINE = "mm_mesh"
 BENCH = machine_bench("mm_mesh_gemm", MACHINE, timeout_cycles=4_000_000, wall_s=900)
 
 PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 70, "r_pct": 80, "b_pct": 70}

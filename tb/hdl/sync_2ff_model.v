@@ -13,20 +13,20 @@ module sync_2ff_model #(
     output wire [WIDTH-1:0] seen
 );
 
-    reg [WIDTH-1:0] now, before;
+    reg [WIDTH-1:0] now, was;
     reg [31:0]      changes, changes_q;
     reg [31:0]      dice;
 
     initial begin
         now = 0;
-        before = 0;
+        was = 0;
         changes = 0;
         changes_q = 0;
         dice = $random;
     end
 
     always @(d) begin
-        before = now;
+        was = now;
         now = d;
         changes = changes + 1;
     end
@@ -37,7 +37,7 @@ module sync_2ff_model #(
     end
 
     wire [WIDTH-1:0] late = dice[31 -: WIDTH];
-    assign seen = (tb_link_afifo.uncertain && changes != changes_q) ? (late & before) | (~late & d) : d;
+    assign seen = (tb_link_afifo.uncertain && changes != changes_q) ? (late & was) | (~late & d) : d;
 
 endmodule
 

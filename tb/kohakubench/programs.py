@@ -30,7 +30,7 @@ def description(
     >>> description(2, MG_GA=128, ncmd=40)["params"]["MG"]["GA"]
     128
     """
-    text: dict[str, Any] = json.loads(json.dumps(devices.description("mm_mesh_gemm")))
+    text: dict[str, Any] = json.loads(json.dumps(devices.description("mm_mesh")))
     text.update(name=f"hand{clusters}", nx=4, ny=1, external=[], features=list(features))
     text["units"] = {"MG": [list(p) for p in PLACES[:clusters]]}
     for key, value in changed.items():

@@ -160,7 +160,7 @@ class RtlSession:
         self._ask("cycles", n=cycles)
 
     def marks(self) -> dict[str, int]:
-        """Cycle counts: now, first kick since the last call, last flit taken by the orchestrator."""
+        """Cycle counts: now, first kick since the last call, last signal taken by the orchestrator."""
         reply, _ = self._ask("marks")
         return {k: int(reply[k]) for k in ("cycle", "first_kick", "last_signal")}
 
