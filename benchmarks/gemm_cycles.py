@@ -25,8 +25,14 @@ RESULT = Path(__file__).parent / "results" / "gemm_cycles.json"
 LATENCY = 20
 MACS = 512
 MEMORIES = {"ideal": {}, "one outstanding": {"SINGLE": 1}}
-BEFORE = {("ideal", 64): 44.9, ("ideal", 128): 71.7, ("ideal", 256): 85.0,
-          ("one outstanding", 64): 25.9, ("one outstanding", 128): 43.8, ("one outstanding", 256): 69.7}
+BEFORE = {
+    ("ideal", 64): 44.9,
+    ("ideal", 128): 71.7,
+    ("ideal", 256): 85.0,
+    ("one outstanding", 64): 25.9,
+    ("one outstanding", 128): 43.8,
+    ("one outstanding", 256): 69.7,
+}
 TILINGS = {
     64: [(16, 16, 2), (16, 16, 1), (8, 16, 2), (8, 16, 1), (8, 8, 1), (8, 8, 2), (16, 8, 1)],
     128: [(16, 32, 4), (16, 32, 1), (16, 32, 2), (8, 32, 1), (16, 16, 2), (32, 16, 2), (8, 32, 2)],
@@ -54,9 +60,17 @@ def measure(memory: str, params: dict[str, int]) -> list[dict[str, object]]:
             cycles = marks["last_signal"] - marks["first_kick"]
             band = compiled.schedule.bands[0].tiling
             rows.append(
-                {"memory": memory, "n": n, "tiling": [band.gm, band.gn, band.nk], "chosen": tiling is None,
-                 "payloads": len(compiled.artifact.payloads), "rounds": len(report.rounds), "cycles": cycles,
-                 "percent": round(100 * n**3 / (MACS * cycles), 2), "before": BEFORE[(memory, n)]}
+                {
+                    "memory": memory,
+                    "n": n,
+                    "tiling": [band.gm, band.gn, band.nk],
+                    "chosen": tiling is None,
+                    "payloads": len(compiled.artifact.payloads),
+                    "rounds": len(report.rounds),
+                    "cycles": cycles,
+                    "percent": round(100 * n**3 / (MACS * cycles), 2),
+                    "before": BEFORE[(memory, n)],
+                }
             )
     device.close()
     return rows
@@ -70,8 +84,15 @@ def main() -> None:
         table.add_column(head)
     for r in rows:
         table.add_row(
-            str(r["memory"]), str(r["n"]), ",".join(map(str, r["tiling"])), "chosen" if r["chosen"] else "",
-            str(r["payloads"]), str(r["rounds"]), f"{r['cycles']:,}", f"{r['percent']:.2f}", str(r["before"]),
+            str(r["memory"]),
+            str(r["n"]),
+            ",".join(map(str, r["tiling"])),
+            "chosen" if r["chosen"] else "",
+            str(r["payloads"]),
+            str(r["rounds"]),
+            f"{r['cycles']:,}",
+            f"{r['percent']:.2f}",
+            str(r["before"]),
         )
     Console(width=120).print(table)
     RESULT.parent.mkdir(exist_ok=True)

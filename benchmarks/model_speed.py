@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 from kohakutpu.isa import cluster as isa
 from kohakutpu.model import numerics as num
 from kohakutpu.model.description import MachineDescription

@@ -59,12 +59,29 @@ def build_bare(model_dir: Path, top: str) -> Path:
     """Link the bare loop against the objects of the session's model."""
     obj, out = model_dir / "obj", model_dir / "bare_loop"
     ver = tools.verilator()
-    root = Path(ver.env.get("VERILATOR_ROOT") or subprocess.run(
-        [str(ver.program), "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True).stdout.strip())
+    root = Path(
+        ver.env.get("VERILATOR_ROOT")
+        or subprocess.run(
+            [str(ver.program), "--getenv", "VERILATOR_ROOT"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    )
     objects = [str(p) for p in obj.glob("verilated*.o")] + [str(obj / "Vtop__ALL.a")]
-    command = ["g++", "-O2", "-std=gnu++20", f"-DTOP_NAME={top}", f"-I{obj}", f"-I{root / 'include'}",
-               f"-I{root / 'include' / 'vltstd'}", "-DVM_TRACE=0", str(HERE / "bare_loop.cpp"), *objects,
-               "-pthread", "-latomic", "-o", str(out)]
+    command = [
+        "g++",
+        "-O2",
+        "-std=gnu++20",
+        f"-DTOP_NAME={top}",
+        f"-I{obj}",
+        f"-I{root / 'include'}",
+        f"-I{root / 'include' / 'vltstd'}",
+        "-DVM_TRACE=0",
+        str(HERE / "bare_loop.cpp"),
+        *objects,
+        "-pthread",
+        "-latomic",
+        "-o",
+        str(out),
+    ]
     subprocess.run(command, check=True)
     return out
 
@@ -111,9 +128,13 @@ def main() -> None:
         bare_khz.append(int(n) / float(s) / 1e3)
     device.close()
     result = {
-        "machine": MACHINE, "workload": "256-cube, GO to interrupt", "cycles": cycles,
-        "session_khz": round(statistics.median(session_khz), 1), "bare_khz": round(statistics.median(bare_khz), 1),
-        "ratio": round(statistics.median(session_khz) / statistics.median(bare_khz), 3), "repeat": repeat,
+        "machine": MACHINE,
+        "workload": "256-cube, GO to interrupt",
+        "cycles": cycles,
+        "session_khz": round(statistics.median(session_khz), 1),
+        "bare_khz": round(statistics.median(bare_khz), 1),
+        "ratio": round(statistics.median(session_khz) / statistics.median(bare_khz), 3),
+        "repeat": repeat,
     }
     print(json.dumps(result, indent=1))
     RESULT.parent.mkdir(exist_ok=True)

@@ -38,10 +38,10 @@ def train(x: F64, y: npt.NDArray[np.int64], hidden: int = 64, epochs: int = 60, 
             p = np.exp(z - z.max(axis=1, keepdims=True))
             dz = (p / p.sum(axis=1, keepdims=True) - target[part]) / len(part)
             dh = (dz @ w[2]) * (h > 0)
-            for s, value, grad in zip(speed, w, (dh.T @ x[part], dh.sum(0), dz.T @ h, dz.sum(0)), strict=True):
-                s *= 0.9
-                s -= 0.1 * grad
-                value += s
+            grads = (dh.T @ x[part], dh.sum(0), dz.T @ h, dz.sum(0))
+            for i, grad in enumerate(grads):
+                speed[i] = 0.9 * speed[i] - 0.1 * grad
+                w[i] = w[i] + speed[i]
     return w
 
 

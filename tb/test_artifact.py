@@ -11,10 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import ktpu
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import ktpu
 from kohakuabi import (
     Artifact,
     ArtifactError,
@@ -255,8 +256,12 @@ def test_refused(art: Artifact, target: str | None, message: str) -> None:
     assert message in str(caught.value)
 
 
+# mostly equal bytes, so that images often overlap without a conflict
+agreeable = st.lists(st.sampled_from([0] * 9 + [1]), max_size=30).map(bytes)
+
+
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 40), st.binary(max_size=12)), max_size=5))
+@given(st.lists(st.tuples(st.integers(0, 40), agreeable), max_size=5))
 def test_conflicts_against_a_byte_map(parts: list[tuple[int, bytes]]) -> None:
     """Two images conflict exactly if some byte would be written with two values."""
     images = [Image(a, d, str(i)) for i, (a, d) in enumerate(parts)]
@@ -271,3 +276,15 @@ def test_conflicts_against_a_byte_map(parts: list[tuple[int, bytes]]) -> None:
         a, b, at = found
         assert at in clash
         assert a.data[at - a.address] != b.data[at - b.address]
+
+
+def test_conflict_behind_an_agreeing_image() -> None:
+    """The third image agrees with its neighbour and conflicts with the long one below both."""
+    images = [
+        Image(0, bytes(100), "long"),
+        Image(10, bytes(10), "short"),
+        Image(15, bytes(10) + b"\1", "third"),
+    ]
+    found = first_conflict(images)
+    assert found is not None
+    assert (found[0].name, found[1].name, found[2]) == ("long", "third", 25)

@@ -7,9 +7,10 @@ import itertools
 import os
 import random
 
-import ktpu
 import numpy as np
 import pytest
+
+import ktpu
 from kohakubench.programs import description, operands, reference, run, spec
 from kohakutpu.errors import CompileError
 from kohakutpu.graph import Graph, Op, Value, interpret, verify

@@ -8,6 +8,7 @@ import random
 import numpy as np
 import numpy.typing as npt
 import pytest
+
 from kohakutpu.errors import CompileError
 from kohakutpu.schedule.layout import Entry, Flat, MxEntry, Tile, from_key
 

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-import ktpu
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import ktpu
 from kohakubench import witness_packer
 from kohakubench.programs import description, device, image, operands, result, spec
 from kohakutpu.errors import CompileError, EncodeError, HazardError

@@ -6,10 +6,11 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-import ktpu
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+import ktpu
 from kohakuabi import (
     ArtifactError,
     Await,
@@ -23,7 +24,7 @@ from kohakuabi import (
     command_count,
 )
 from kohakuabi.commands import MOVER_LATCHED, MOVER_SEQUENCE
-from kohakubench.programs import description, device, image, operands, reference, run, spec
+from kohakubench.programs import description, device, image, operands, reference, result, run, spec
 from kohakudriver import generated as g
 from kohakudriver.registers import address, pack
 from kohakutpu.dispatch import Program, UnitWork, Words, link, plan_rounds
@@ -132,14 +133,15 @@ def test_windowed_program_gives_the_same_memory() -> None:
     """One tile of more than 1,081 instructions, cut into windows by any budget: same bytes."""
     body = description()
     a, b = operands(8, 8, 32 * 361)
+    want = reference(a, b)
     images = set()
-    for budget in (128, 100, 37):
+    for budget in (128, 37):
         compiled = ktpu.compile(ktpu.matmul(a, b, gm=2, gn=2, nk=1), spec(body), pass_budget=budget)
         assert len(compiled.artifact.payloads) == 3 * 361 + 1 >= 1081
         assert compiled.artifact.meta["counters"]["rounds"] >= 9
-        assert (run(body, compiled) == reference(a, b)).all()
         dev = device(body)
-        dev.run(compiled.artifact)
+        assert not dev.run(compiled.artifact).failed
+        assert (result(dev, compiled) == want).all()
         images.add(image(dev, compiled))
     assert len(images) == 1
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from kohakubench.programs import description, spec
 from kohakutpu.errors import CompileError, CoverageError
 from kohakutpu.machine_spec import MachineSpec

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import ktpu
 import pytest
+
+import ktpu
 from kohakuabi import Artifact, ArtifactError, Await, Barrier, Kick, Move, Round, Seed
 from kohakubench.programs import description, device, operands, reference, result, spec
 from kohakudriver import Device, DriverError, Signal, fault_text

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from kohakutpu import gen
 from kohakutpu.gen import check, tables
 from kohakutpu.isa import generated as isa

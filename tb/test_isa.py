@@ -12,6 +12,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+
 from kohakubench import witness_packer as witness
 from kohakutpu.isa import (
     EncodingError,

@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+
 from kohakutpu.isa import (
     EncodingError,
     address,

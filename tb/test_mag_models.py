@@ -4,6 +4,7 @@
 import random
 
 import pytest
+
 from kohakubench.mag_model import CU_DATA, WR_ACK, Flit, MagModel, flit, read_request, write_flits
 from kohakutpu.model.agent import MemoryAgent
 from kohakutpu.model.description import MachineDescription

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from kohakubench import tools
 from kohakubench.bench import ROOT
 from kohakubench.build import INCLUDE

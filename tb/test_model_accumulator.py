@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+
 from kohakubench import witness_numerics as witness
 from kohakubench.numeric_vectors import MWS, SWEEP, hexes, random_codes, unhex16, vectors, word_hex
 from kohakutpu.model import numerics as num

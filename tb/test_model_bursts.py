@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from kohakubench.model_rig import A_AT, B_AT, EXT, MEM, ORCH, OUT, P, Q, Rig, codes_to_granules
 from kohakutpu.isa import cluster as isa
 from kohakutpu.isa import message

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from kohakuabi.steps import Await, Kick, Seed
 from kohakubench.model_rig import A_AT, B_AT, EXT, MEM, ORCH, OUT, P, Q, Rig
 from kohakutpu.isa import cluster as isa

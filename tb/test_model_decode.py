@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from kohakubench.model_rig import EXT, MEM, OUT, P, Rig
 from kohakutpu.isa import cluster as isa
 from kohakutpu.isa.generated import ClusterFault as F

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from kohakubench.model_rig import A_AT, DRAM_BYTES, EXT, MEM, ORCH, OUT, P, Q, Rig
 from kohakutpu.isa import cluster as isa
 from kohakutpu.isa.generated import MemFault

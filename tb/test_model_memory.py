@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from kohakubench.model_rig import A_AT, DRAM_BYTES, EXT, MEM, ORCH, OUT, P, Q, Rig, description
 from kohakutpu.isa import cluster as isa
 from kohakutpu.isa import message

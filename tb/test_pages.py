@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from kohakutpu.gen import tables
 from kohakutpu.isa import generated, registers
 

@@ -4,6 +4,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from kohakubench.pair_order import PairOrder
 
 pytestmark = pytest.mark.unit

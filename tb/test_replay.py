@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import ktpu
 import numpy as np
 import pytest
+from typer.testing import CliRunner
+
+import ktpu
 from kohakuabi import Artifact
 from kohakubench.programs import description, device, operands, spec
 from kohakudriver import Device
@@ -22,7 +24,6 @@ from kohakutpu.isa import cluster, message
 from kohakutpu.model.transport import ModelTransport
 from ktpu import cli
 from ktpu.replay import ReplayReport, regions, replay
-from typer.testing import CliRunner
 
 pytestmark = pytest.mark.unit
 
@@ -436,8 +437,6 @@ def test_open_refuses() -> None:
     with pytest.raises(ktpu.TargetError, match="the model has no options, got waves"):
         ktpu.open("model:mm_mesh", waves=True)
     assert (
-        fields("CAPS2", ktpu.open("model:mm_mesh").transport.read64([address("CAPS2")])[0])[
-            "stage_flits"
-        ]
+        fields("CAPS2", ktpu.open("model:mm_mesh").transport.read64([address("CAPS2")])[0])["stage_flits"]
         == 128
     )

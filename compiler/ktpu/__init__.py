@@ -8,7 +8,6 @@
 """
 
 from kohakutpu.tensor import linear, matmul
-
 from ktpu.compiling import Compiled, compile, read_output
 from ktpu.devices import TargetError, machine, machines, open
 

@@ -11,10 +11,11 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 import typer
-from kohakuabi import Artifact, ArtifactError
-from kohakudriver import Device, DriverError
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from kohakuabi import Artifact, ArtifactError
+from kohakudriver import Device, DriverError
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(highlight=False)
@@ -55,7 +56,7 @@ def _operand(
 
 
 @app.command()
-def compile(  # noqa: PLR0917 - the command line: m n k, the rest are options
+def compile(
     m: int,
     n: int,
     k: int,
@@ -133,7 +134,6 @@ def replay(
 def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
     """Print an artifact: steps, disassembled payloads, images and results."""
     from kohakutpu.isa import cluster
-
     from ktpu.diagnosis import places
 
     artifact = _load(file)

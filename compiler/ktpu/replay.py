@@ -12,10 +12,10 @@ from functools import partial
 from itertools import zip_longest
 
 import numpy as np
+
 from kohakuabi import Artifact, Round
 from kohakudriver import Device, NodeResult, RoundResult
 from kohakudriver.registers import fields, pack
-
 from ktpu.diagnosis import Finding, memory_difference, signal_difference, value_difference
 
 WORD = 32

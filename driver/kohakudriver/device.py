@@ -9,7 +9,6 @@ from typing import Any
 
 from kohakuabi import Artifact, Command, Round, build_round
 from kohakuabi.steps import Kick, Move, Step
-
 from kohakudriver import generated as g
 from kohakudriver.registers import address, fields, pack
 from kohakudriver.result import Node, NodeResult, RoundResult, RunResult, Signal

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kohakuabi import Command
-
 from kohakudriver import generated as g
 from kohakudriver.registers import fields
 

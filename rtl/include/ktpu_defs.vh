@@ -71,7 +71,7 @@
 `define KT_MEM_STAGE_ENTRY_BYTES           128
 `define KT_MEM_PORTS                       1
 `define KT_MEM_PORTS_MAX                   4
-`define KT_MEM_RD_OUT                      1
+`define KT_MEM_RD_OUT                      4
 `define KT_MEM_MW                          256
 `define KT_MEM_ADAPTER_DEPTH               8192
 `define KT_MEM_ADAPTER_L2_BITS             18

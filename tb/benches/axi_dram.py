@@ -5,6 +5,7 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
+
 from kohakubench import Bench, checks, clocks, scale, seed
 from kohakubench.dram import DRAM_PUBLIC, Dram
 

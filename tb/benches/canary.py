@@ -3,6 +3,7 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge
+
 from kohakubench import Bench, checks, clocks, seed
 
 BENCH = Bench(

@@ -5,6 +5,7 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge
+
 from kohakubench import Bench, checks, clocks, scale, seed
 
 _FIFO = "rtl/common/fifo_sync.v"

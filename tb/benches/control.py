@@ -7,6 +7,7 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
+
 from kohakubench import checks, clocks, seed
 from kohakubench import orch_model as om
 from kohakubench.orch_model import Orch

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from cocotb.triggers import FallingEdge
-from kohakubench import checks, clocks
-from kohakubench import orch_model as om
 
 from benches.control import Pair, model
+from kohakubench import checks, clocks
+from kohakubench import orch_model as om
 
 BASE = 0x1000_0000
 WR, POLL, DONE = 1, 2, 3

@@ -5,11 +5,11 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge
-from kohakubench import Bench, checks, clocks, scale, seed
-from kohakubench import orch_model as om
 
 from benches.control import HDL, answered, fresh, model_echo, stage_program
 from benches.control_engine import BASE, DONE, POLL, READS, WR, Machine, round_of, run_on_host
+from kohakubench import Bench, checks, clocks, scale, seed
+from kohakubench import orch_model as om
 
 _CORE = "rtl/control/eng_core.v"
 _REGS = "rtl/control/eng_regs.v"

@@ -6,10 +6,9 @@ Every test ends in a replay: each cycle of the run is compared with the referenc
 promises in words.
 """
 
-from kohakubench import Bench
-
 from benches.cu_t_fence import *  # noqa: F403
 from benches.cu_t_issue import *  # noqa: F403
+from kohakubench import Bench
 
 _RTL = "rtl/control/"
 BENCH = Bench(

@@ -4,6 +4,7 @@
 import random
 
 import cocotb
+
 from kohakubench import checks, clocks, scale, seed, slow
 from kohakubench.burst_model import burst
 from kohakubench.shell_model import (

@@ -2,6 +2,7 @@
 """Shell: registers, inbound sorting, issue and retirement, docs/spec/fabric.md 5.2, 5.3, 5.5."""
 
 import cocotb
+
 from kohakubench import checks, clocks
 from kohakubench.shell_model import (
     CU_CTRL,

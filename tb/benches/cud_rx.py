@@ -11,6 +11,7 @@ from pathlib import Path
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge, ValueChange, with_timeout
+
 from kohakubench import Bench, checks, clocks, scale, seed
 from kohakubench.burst_model import (
     LAST_MISMATCH,

@@ -5,6 +5,7 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge, Timer
+
 from kohakubench import Bench, checks, scale, seed
 
 _DUT = "rtl/noc/link_afifo.v"
@@ -88,7 +89,15 @@ DRIFTING = {
     "both walk": ((4000, 6000, 1), (3000, 9000, 5)),
 }
 _NEVER = 0xFFFFFFFF
-_FAULTS = ("lost", "duplicates", "out_of_order", "corrupt", "wrong_restarts", "wr_not_blocked", "rd_not_blocked")
+_FAULTS = (
+    "lost",
+    "duplicates",
+    "out_of_order",
+    "corrupt",
+    "wrong_restarts",
+    "wr_not_blocked",
+    "rd_not_blocked",
+)
 
 
 class Link:
@@ -215,7 +224,9 @@ async def throughput(dut):
             dut._log.info("%s uncertain %d: %d flits in %d slow cycles", name, uncertain, moved, edges)
             # depth 4: a slot returns after 7 to 9 cycles of equal clocks
             least = 0.99 if link.depth >= 16 else 0.43
-            checks.true(f"{name}, uncertain {uncertain}", moved >= least * edges, f"{moved} flits in {edges} cycles")
+            checks.true(
+                f"{name}, uncertain {uncertain}", moved >= least * edges, f"{moved} flits in {edges} cycles"
+            )
             link.sound(name)
             both = min(link.get("in_back_to_back"), link.get("out_back_to_back"))
             checks.true(f"{name}: back to back", both > 500, f"only {both} transfers in adjacent cycles")
@@ -237,7 +248,9 @@ async def latency(dut):
             low, high = link.get("delay_min_ps"), link.get("delay_max_ps")
             dut._log.info("%s uncertain %d: %d to %d ps, read clock %d ps", name, uncertain, low, high, rd_ps)
             checks.true(f"{name}: shortest", 3 * rd_ps < low, f"{low} ps, read clock {rd_ps} ps")
-            checks.true(f"{name}: longest", high <= (4 + uncertain) * rd_ps, f"{high} ps, read clock {rd_ps} ps")
+            checks.true(
+                f"{name}: longest", high <= (4 + uncertain) * rd_ps, f"{high} ps, read clock {rd_ps} ps"
+            )
 
 
 @cocotb.test(timeout_time=50, timeout_unit="ms")
@@ -276,7 +289,9 @@ async def _resets(dut, sides):
             for turn in range(scale(12, 200)):
                 before = link.get("received")
                 await link.until("received", before + 5, 1000)
-                checks.true(f"{name}: alive", link.get("received") >= before + 5, "stands still after a reset")
+                checks.true(
+                    f"{name}: alive", link.get("received") >= before + 5, "stands still after a reset"
+                )
                 await Timer(rng.randrange(1, 60 * link.slow_ps), unit="ps")
                 length = (1, 2, 3, 4, 16, rng.randrange(1, 40))[turn % 6]
                 if len(sides) == 2:
@@ -298,11 +313,17 @@ async def _resets(dut, sides):
             dut.src_limit.value = 0
             await link.wait(1000)
             what = f"{name}, rates {src} and {sink}, {' and '.join(sides)}"
-            checks.equal(f"{what}: sent = received + dropped", link.get("received") + link.get("dropped"), link.get("sent"))
+            checks.equal(
+                f"{what}: sent = received + dropped",
+                link.get("received") + link.get("dropped"),
+                link.get("sent"),
+            )
             checks.true(f"{what}: restarts", link.get("restarts") > scale(12, 200), f"{link.get('restarts')}")
             # a second reset right behind the first one can catch flits of its own
             most = 2 * link.depth
-            checks.true(f"{what}: dropped", link.get("dropped_max") <= most, f"{link.get('dropped_max')} at once")
+            checks.true(
+                f"{what}: dropped", link.get("dropped_max") <= most, f"{link.get('dropped_max')} at once"
+            )
             link.sound(what, compared=link.get("received"))
             flits += link.get("received")
     checks.true("flits", flits > 1000, f"only {flits}")
@@ -310,13 +331,13 @@ async def _resets(dut, sides):
 
 @cocotb.test(timeout_time=500, timeout_unit="ms")
 async def reset_write_side(dut):
-    """Resets of 1 to 40 write cycles in running traffic: what was inside goes, all later flits arrive once."""
+    """Resets of 1 to 40 write cycles in traffic: what was inside goes, all later flits arrive once."""
     await _resets(dut, ["wr"])
 
 
 @cocotb.test(timeout_time=500, timeout_unit="ms")
 async def reset_read_side(dut):
-    """Resets of 1 to 40 read cycles in running traffic: what was inside goes, all later flits arrive once."""
+    """Resets of 1 to 40 read cycles in traffic: what was inside goes, all later flits arrive once."""
     await _resets(dut, ["rd"])
 
 

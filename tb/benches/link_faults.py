@@ -2,6 +2,7 @@
 """The link checker itself: every property fires on its own fault and on nothing else."""
 
 import cocotb
+
 from kohakubench import Bench, checks, clocks
 
 _CHK = "rtl/noc/link_checker_sva.sv"

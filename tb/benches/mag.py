@@ -2,6 +2,7 @@
 """Memory agent, reads (docs/spec/memory.md 4, 6, 8)."""
 
 import cocotb
+
 from kohakubench import Bench, checks, scale
 from kohakubench.mag_model import WORD, read_request, write_flits
 from kohakubench.mag_tb import DRAMCNT, PUBLIC, SOURCES, UNITS, MagTb, Step, interleave

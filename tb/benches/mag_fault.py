@@ -3,6 +3,7 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
+
 from kohakubench import Bench, checks, clocks, scale
 from kohakubench.mag_model import CU_DATA, flit, read_request, write_flits
 from kohakubench.mag_tb import (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cocotb
 from cocotb.triggers import RisingEdge, Timer, with_timeout
+
 from kohakubench import Bench, checks, clocks, scale, seed
 from kohakubench.dram import DRAM_PUBLIC, Dram
 

@@ -4,6 +4,7 @@
 import itertools
 
 import cocotb
+
 from kohakubench import Bench, checks, scale
 from kohakubench.mag_model import M_BUS, M_FRAME, WORD, read_request, write_flits
 from kohakubench.mag_tb import DRAMCNT, PUBLIC, SOURCES, UNITS, MagTb, Step, interleave

@@ -13,11 +13,11 @@ import tempfile
 from pathlib import Path
 
 import cocotb
+
+from benches.traffic import Node, drain, fresh
 from kohakubench import Bench, checks, clocks, scale, seed
 from kohakubench.bench import ROOT
 from kohakutpu.mesh import generate, load
-
-from benches.traffic import Node, drain, fresh
 
 PICTURE_OF: dict[str, Path] = {}
 

@@ -2,7 +2,6 @@
 """Matmul cluster alone: one endpoint, a memory agent at its link, two stimulus streams."""
 
 import cocotb
-from kohakubench import Bench, checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM
 from benches.mg_rig import Rig, operand_words
@@ -13,6 +12,7 @@ from benches.mg_t_fill import *  # noqa: F403
 from benches.mg_t_gemm import *  # noqa: F403
 from benches.mg_t_perf import *  # noqa: F403
 from benches.mg_t_system import *  # noqa: F403
+from kohakubench import Bench, checks, clocks, seed
 
 BENCH = Bench(
     name="mg_cluster",

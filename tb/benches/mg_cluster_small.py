@@ -2,11 +2,11 @@
 """Matmul cluster with other sizes of L1 and tile store: limits move with the parameters."""
 
 import cocotb
-from kohakubench import Bench, checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM, bursts
 from benches.mg_rig import Rig
 from benches.mg_t_fill import fill_sizes  # noqa: F401
+from kohakubench import Bench, checks, clocks, seed
 
 BENCH = Bench(
     name="mg_cluster_small",

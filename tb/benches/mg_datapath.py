@@ -6,6 +6,7 @@ from itertools import product
 import cocotb
 import numpy as np
 from cocotb.triggers import FallingEdge, RisingEdge
+
 from kohakubench import Bench, checks, clocks, memfile, scale
 from kohakubench.mg_player import Datapath, codes24
 from kohakubench.mg_stimulus import ADD_PEER, EMIT, SEND, Pool, Stream, columns, random_pool, space

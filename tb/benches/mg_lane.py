@@ -7,6 +7,7 @@ from itertools import product
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge, Timer
+
 from kohakubench import Bench, checks, clocks, memfile, scale, seed
 from kohakubench.mg_stimulus import clamped
 from kohakutpu.model.numerics import acc_add, chain, to_fp16

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from kohakutpu.model.numerics.accumulator import receive_granules
 from kohakutpu.model.numerics.mxfp7 import Layout, unpack_words
 from kohakutpu.model.numerics.tiles import TileStore
@@ -49,7 +50,7 @@ def unpack(word: int) -> dict[str, int]:
     return out
 
 
-def flit(  # noqa: PLR0917
+def flit(
     dst: tuple[int, int], src: tuple[int, int], kind: int, txn: int, last: int, rsvd: int, payload: int
 ) -> int:
     """One 288-bit flit."""
@@ -267,7 +268,7 @@ class Ref:
             return 3
         return 6 if buf == 2 and (off + length) // 2 >= self.open else 0
 
-    def burst(  # noqa: PLR0917
+    def burst(
         self,
         buf: int,
         off: int,

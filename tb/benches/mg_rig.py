@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from cocotb.triggers import First, RisingEdge, Timer
-from kohakubench import checks, clocks
 
 from benches.mg_ref import CTRL, DRAIN, GEMM, MEM_WORDS, UNIT, Ref, flit, pack
 from benches.mg_twin import Twin
+from kohakubench import checks, clocks
 
 CONFIG = {
     "cfg_credit": 32, "cfg_lat": 38, "cfg_gap": 0, "cfg_perm": 0, "cfg_mute": 0, "cfg_ack": 20,
@@ -88,7 +88,7 @@ class Rig:
         self.extra_recv = 0
 
     # ---- program
-    def word(  # noqa: PLR0917
+    def word(
         self,
         payload: int,
         last: int = 0,
@@ -243,7 +243,7 @@ class Rig:
             checks.arrays("memory image", self.image, ref.memory)
 
 
-def burst_flits(  # noqa: PLR0917
+def burst_flits(
     buf: int, off: int, data: np.ndarray, src: tuple[int, int], ack: tuple[int, int], signal: int, txn: int
 ) -> list[int]:
     """Descriptor and data flits of a burst."""

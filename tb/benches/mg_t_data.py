@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
-from kohakubench import checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM, UNIT, flit
 from benches.mg_rig import Rig, burst_flits, operand_words
 from benches.mg_t_gemm import fill_all
+from kohakubench import checks, clocks, seed
 
 
 @cocotb.test()
@@ -124,7 +124,7 @@ async def send_replay(dut):
 
 @cocotb.test()
 async def rejects(dut):
-    """Every reject reason the descriptor shows, limits at max and max+1, ack targets; a good burst follows."""  # noqa: E501
+    """Every reject reason the descriptor shows, limits at max and max+1, ack targets; a good burst follows."""
     clocks.start(dut.clk)
     rig = Rig(dut, seed())
     rig.operands(4096)

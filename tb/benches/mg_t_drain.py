@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import cocotb
-from kohakubench import checks, clocks, scale, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM, bursts
 from benches.mg_rig import Rig
 from benches.mg_t_gemm import fill_all
+from kohakubench import checks, clocks, scale, seed
 
 
 def start(rig: Rig, gm: int = 16, gn: int = 32, nk: int = 2) -> None:

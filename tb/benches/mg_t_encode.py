@@ -7,12 +7,12 @@ import json
 import random
 
 import cocotb
-from kohakubench import checks, clocks, scale, seed
-from kohakubench.bench import ROOT
-from kohakutpu.isa import cluster as isa
 
 from benches.mg_ref import DRAIN, FIELDS, FILL, GEMM, Ref, pack
 from benches.mg_rig import Rig
+from kohakubench import checks, clocks, scale, seed
+from kohakubench.bench import ROOT
+from kohakutpu.isa import cluster as isa
 
 EXAMPLES = [e["payload"] for e in json.loads((ROOT / "spec" / "cluster.json").read_text())["examples"]]
 
@@ -116,7 +116,7 @@ def _limits() -> list[dict[str, int]]:
     for gm, gn, nk, off in (
         (16, 16, 16, 0), (16, 16, 17, 0), (1, 1, 255, 1), (1, 1, 255, 2), (255, 2, 1, 1), (255, 2, 1, 2), (2, 255, 1, 1),  # noqa: E501
         (128, 2, 2, 0), (128, 2, 3, 0), (255, 255, 255, 0), (16, 32, 8, 0), (16, 32, 9, 0), (16, 16, 1, 240), (16, 16, 1, 241),  # noqa: E501
-        (0, 0, 0, 255), (16, 32, 1, 0), (19, 27, 1, 0), (32, 16, 1, 0), (33, 16, 1, 0), (4, 128, 2, 0), (2, 255, 1, 0),  # noqa: E501
+        (0, 0, 0, 255), (16, 32, 1, 0), (19, 27, 1, 0), (32, 16, 1, 0), (33, 16, 1, 0), (4, 128, 2, 0), (2, 255, 1, 0),
     ):  # fmt: skip
         for side in ("aoff", "boff"):
             for bank in (0, 1):
@@ -143,7 +143,7 @@ def _limits() -> list[dict[str, int]]:
         for f in (
             {"dfin": 0x12}, {"dfin": 0x12, "dnode": 1}, {"dfin": 0x12, "dnode": 1, "dack_x": 1},
             {"dfin": 0x12, "dnode": 1, "dack_y": 1, "dst_x": 2, "dst_y": 1}, {"dfin": 0x12, "dack_x": 1},
-            {"dnode": 1}, {"dnode": 1, "dst_x": 2, "dst_y": 1}, {"dnode": 1, "dst_x": 2}, {"dnode": 1, "dst_y": 1},  # noqa: E501
+            {"dnode": 1}, {"dnode": 1, "dst_x": 2, "dst_y": 1}, {"dnode": 1, "dst_x": 2}, {"dnode": 1, "dst_y": 1},
             {**node, "addr": 1}, {**node, "addr": 16}, {**node, "addr": 1 << 21}, {**node, "addr": 1 << 39},
             {**node, "addr": 65528 * 32}, {**node, "addr": 65529 * 32}, {**node, "addr": 32, "dbuf": 2},
             {**node, "addr": 64, "dbuf": 2}, {**node, "addr": 65520 * 32, "dbuf": 2}, {**node, "addr": 65522 * 32, "dbuf": 2},  # noqa: E501

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
-from kohakubench import checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM, MEM, UNIT, Ref, flit, pack, unpack
 from benches.mg_rig import Rig
+from kohakubench import checks, clocks, seed
 
 LAT = 40  # L of the ideal memory
 

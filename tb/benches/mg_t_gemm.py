@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import cocotb
 import numpy as np
-from kohakubench import checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM
 from benches.mg_rig import Rig
+from kohakubench import checks, clocks, seed
 
 SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (1, 5), (3, 3), (4, 4), (16, 32), (255, 2))
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import json
 
 import cocotb
-from kohakubench import checks, clocks, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM
 from benches.mg_rig import Rig, operand_words, run_dir
+from kohakubench import checks, clocks, seed
 
 # name -> gm, gn, nk, K blocks, tiles, hand-out, order, regions a side, bound of Level A
 TABLE = {

@@ -6,12 +6,12 @@ from __future__ import annotations
 import cocotb
 import numpy as np
 from cocotb.triggers import FallingEdge
-from kohakubench import checks, clocks, scale, seed
 
 from benches.mg_ref import DRAIN, FILL, GEMM, UNIT, Ref, flit
 from benches.mg_rig import Rig, operand_words
 from benches.mg_t_encode import illegal_payload
 from benches.mg_t_gemm import fill_all
+from kohakubench import checks, clocks, scale, seed
 
 
 class Stream:
@@ -88,7 +88,7 @@ class Stream:
             f = {"emit": 1, **self.dest(n, False)}
             self.batch = n
         last = int(r.random() < 0.1)
-        self.op(GEMM, f.pop("addr", 0), gm=gm, gn=gn, nk=nk, acc=acc, last=last, aoff=r.randrange(129 - gm * nk),  # noqa: E501
+        self.op(GEMM, f.pop("addr", 0), gm=gm, gn=gn, nk=nk, acc=acc, last=last, aoff=r.randrange(129 - gm * nk),
                 boff=r.randrange(129 - gn * nk), **f)  # fmt: skip
         if not acc:
             self.open = max(self.open, n)
@@ -128,7 +128,7 @@ async def random_stream(dut):
         rig.operands(16384)
         r = rig.random
         rig.config.update(
-            cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),  # noqa: E501
+            cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),
             cfg_lat=r.choice((3, 38, 90)), cfg_ack=r.choice((2, 200)), cfg_credit=r.choice((1, 4, 32)),
             wr_bad_lo=0x80000 // 32 + 4000, wr_bad_hi=0x80000 // 32 + 4000 + r.choice((0, 300)),
             rd_bad_lo=9000, rd_bad_hi=9000 + r.choice((0, 40)),

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+
+from benches.mg_ref import CTRL, MEM, MEM_WORDS, UNIT, flit
 from kohakutpu.isa import message
 from kohakutpu.isa.generated import MemFault
 from kohakutpu.model.cluster import Cluster
 from kohakutpu.model.description import ClusterParams
 from kohakutpu.model.messages import DataBurst, Flit, ReadRequest, WriteBurst
 from kohakutpu.model.shell import Shell
-
-from benches.mg_ref import CTRL, MEM, MEM_WORDS, UNIT, flit
 
 
 class _Agent:

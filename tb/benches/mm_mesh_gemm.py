@@ -112,9 +112,7 @@ async def at_the_credit_limit(dut):
     sim = await start(dut, MACHINE, seed=seed() + 9, **PRESSURE)
     machine = MachineSpec.from_description(sim.description)
     # one program a tile, four flits each: 31 tiles of 4x4 results
-    compiled = ktpu.compile(
-        ktpu.matmul(*random_operands(4 * 31, 4, 32, 9), gm=1, gn=1, nk=1), machine, pass_budget=4
-    )
+    compiled = ktpu.compile(ktpu.matmul(*random_operands(4 * 31, 4, 32, 9), gm=1, gn=1, nk=1), machine, pass_budget=4)
     checks.equal("programs of the round", len(kicks(compiled)), machine.credit - 1)
     await drive(replayed, sim, compiled)
 
@@ -136,9 +134,7 @@ async def at_the_command_limit(dut):
     sim = await start(dut, MACHINE, seed=seed() + 11, **PRESSURE)
     machine = MachineSpec.from_description(sim.description)
     narrow = machine.with_(ncmd=random.Random(seed()).randrange(40, 60))
-    compiled = ktpu.compile(
-        ktpu.matmul(*random_operands(4 * 40, 4, 32, 11), gm=1, gn=1, nk=1), narrow, pass_budget=4
-    )
+    compiled = ktpu.compile(ktpu.matmul(*random_operands(4 * 40, 4, 32, 11), gm=1, gn=1, nk=1), narrow, pass_budget=4)
     from kohakuabi import command_count
 
     sizes = [command_count(r.steps) for r in compiled.artifact.rounds()]

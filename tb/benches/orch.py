@@ -3,10 +3,10 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge
-from kohakubench import Bench, checks, clocks, scale, slow
-from kohakubench import orch_model as om
 
 from benches.control import HDL, begin, build, clears_beside, kick, ready, stage_program
+from kohakubench import Bench, checks, clocks, scale, slow
+from kohakubench import orch_model as om
 
 _AXI = "rtl/control/axi_beats.v"
 _REGS = "rtl/control/orch_regs.v"

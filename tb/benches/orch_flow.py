@@ -3,10 +3,10 @@
 
 import cocotb
 from cocotb.triggers import FallingEdge, RisingEdge
-from kohakubench import Bench, checks, clocks, scale
-from kohakubench import orch_model as om
 
 from benches.control import HDL, answered, begin, clears_beside, kick, model_echo, stage_program
+from kohakubench import Bench, checks, clocks, scale
+from kohakubench import orch_model as om
 
 _DISP = "rtl/control/orch_dispatch.v"
 _MIRR = "rtl/control/orch_mirror.v"

@@ -5,6 +5,7 @@ import random
 
 import cocotb
 from cocotb.triggers import FallingEdge
+
 from kohakubench import Bench, checks, clocks, scale, seed
 from kohakubench.orch_model import header
 

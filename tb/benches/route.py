@@ -3,6 +3,7 @@
 
 import cocotb
 from cocotb.triggers import Timer
+
 from kohakubench import Bench, checks
 
 _ROUTE = "rtl/noc/router_route.v"

@@ -2,9 +2,9 @@
 """One router: latency, throughput, fairness, back-pressure, impossible turns."""
 
 import cocotb
-from kohakubench import Bench, checks, clocks, scale, seed
 
 from benches.traffic import Node, drain, fresh
+from kohakubench import Bench, checks, clocks, scale, seed
 
 _IN = "rtl/noc/router_input.v"
 _OUT = "rtl/noc/router_output.v"

@@ -30,6 +30,8 @@ module flit_port #(
   reg [6:0]   busy_pct;
   reg [31:0]  lfsr;
 
+  wire [14:0] scaled    = {8'd0, lfsr[9:3]} * 15'd100;
+  wire [7:0]  percent   = scaled[14:7];
   wire [31:0] lfsr_next = {lfsr[30:0], lfsr[31] ^ lfsr[21] ^ lfsr[1] ^ lfsr[0]};
 
   initial begin
@@ -44,10 +46,10 @@ module flit_port #(
     lfsr <= lfsr_next;
     if (!rst_n) begin
       out_valid <= 1'b0;
-      tx_ack    <= 1'b0;
+      tx_ack    <= tx_req;  // a flit of before the reset is not sent after it
       in_busy   <= 1'b1;
     end else begin
-      in_busy <= ({1'b0, lfsr[9:3]} * 8'd100) >> 7 < {1'b0, busy_pct};
+      in_busy <= percent < {1'b0, busy_pct};
       if (in_valid && !in_busy) begin
         ring[rx_count[AW-1:0]] <= in_data;
         rx_count               <= rx_count + 32'd1;

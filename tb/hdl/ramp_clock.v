@@ -18,8 +18,7 @@ module ramp_clock (
         half = 0;
         down = 0;
         forever begin
-            if (lo_ps == 0) #1;
-            else begin
+            if (lo_ps > 0) begin
                 half = down ? half - step_ps : half + step_ps;
                 if (half <= lo_ps) begin
                     half = lo_ps;
@@ -29,7 +28,7 @@ module ramp_clock (
                     down = 1;
                 end
                 #(half / 1000.0) clk = !clk;
-            end
+            end else #1;                // also while lo_ps is X
         end
     end
 

@@ -62,8 +62,7 @@ def mutate(bench: Bench, name: str, into: Path, files: list[Path]) -> list[Path]
     text = source.read_text(encoding="utf-8")
     if text.count(old) != 1:
         raise BuildError(
-            f"mutation {name} of {bench.name}: {text.count(old)} places in {target} read {old!r}; "
-            "exactly one is needed"
+            f"mutation {name} of {bench.name}: {text.count(old)} places in {target} read {old!r}; exactly one is needed"
         )
     if source not in files:
         raise BuildError(f"mutation {name} of {bench.name}: {target} is not among its sources")
@@ -167,17 +166,13 @@ def _tool_id(opt: Options) -> str:
     return tools.verilator().version
 
 
-def _verilate(
-    bench: Bench, params: dict[str, int | str], files: list[Path], directory: Path, opt: Options
-) -> Path:
+def _verilate(bench: Bench, params: dict[str, int | str], files: list[Path], directory: Path, opt: Options) -> Path:
     import cocotb_tools.config as cc
 
     ver = tools.verilator()
     vlt = directory / "visible.vlt"
     vlt.write_text(_vlt(bench), encoding="utf-8")
-    visibility = (
-        ["--public-flat-rw"] if opt.debug else ["--public-depth", "1", "--public-params", str(vlt)]
-    )
+    visibility = ["--public-flat-rw"] if opt.debug else ["--public-depth", "1", "--public-params", str(vlt)]
     command = [str(ver.program), "--cc", "--exe", "--vpi", "--timing", "--assert", "-Wno-fatal"]
     command += ["-Werror-UNOPTFLAT", "-Werror-LATCH", "-Werror-COMBDLY", "-Wno-TIMESCALEMOD"]
     command += ["-Wno-GENUNNAMED", "-Wno-DECLFILENAME", "-Wno-UNUSEDPARAM", "-Wno-UNUSEDSIGNAL"]
@@ -214,9 +209,7 @@ def _verilate(
     return directory / "obj" / "sim"
 
 
-def _icarus(
-    bench: Bench, params: dict[str, int | str], files: list[Path], directory: Path, opt: Options
-) -> Path:
+def _icarus(bench: Bench, params: dict[str, int | str], files: list[Path], directory: Path, opt: Options) -> Path:
     exe = directory / "sim.vvp"
     plain = [str(f) for f in files if f.suffix == ".v"]
     (directory / "cmds.f").write_text("+timescale+1ns/1ps\n", encoding="utf-8")
@@ -238,7 +231,7 @@ def _icarus(
 def _run(command: list[str], cwd: Path, env: dict[str, str], log: str, bench: Bench) -> None:
     path = cwd / log
     with path.open("w", encoding="utf-8") as f:
-        code = subprocess.run(command, cwd=cwd, env=env, stdout=f, stderr=subprocess.STDOUT).returncode
+        code = subprocess.run(command, cwd=cwd, env=env, stdout=f, stderr=subprocess.STDOUT, check=False).returncode
     if code:
         text = path.read_text(encoding="utf-8", errors="replace")
         errors = [ln for ln in text.splitlines() if re.search(r"%Error|error:|Error ", ln)]

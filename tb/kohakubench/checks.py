@@ -66,8 +66,7 @@ def arrays(name: str, got: Any, exp: Any) -> None:
     if len(bad):
         at = tuple(int(i) for i in bad[0])
         raise AssertionError(
-            f"{name}: {len(bad)} of {g.size} elements differ, first at {at}: "
-            f"got {g[at]!r}, expected {e[at]!r}"
+            f"{name}: {len(bad)} of {g.size} elements differ, first at {at}: got {g[at]!r}, expected {e[at]!r}"
         )
 
 

@@ -26,9 +26,7 @@ def show(verdict: Verdict) -> None:
         table.add_column(head, justify="left" if head in ("test", "result") else "right")
     colour = {"passed": "green", "failed": "red", "skipped": "yellow"}
     for c in verdict.cases:
-        table.add_row(
-            c.name, f"[{colour[c.status]}]{c.status}[/]", f"{int(c.sim_ns // 10):,}", f"{c.wall_s:.2f}"
-        )
+        table.add_row(c.name, f"[{colour[c.status]}]{c.status}[/]", f"{int(c.sim_ns // 10):,}", f"{c.wall_s:.2f}")
     console.print(table)
     built = "cached" if verdict.model.cached else f"built in {verdict.model.seconds:.1f} s"
     console.print(f"model {built}; {verdict.compared:,} comparisons; {verdict.wall_s:.1f} s; {verdict.run_dir}")

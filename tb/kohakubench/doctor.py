@@ -38,7 +38,11 @@ def rows() -> list[tuple[str, bool, str, str]]:
     out: list[tuple[str, bool, str, str]] = []
     py = platform.python_version()
     out.append(("python", py.startswith(("3.11.", "3.12.", "3.13.")), py, "use Python 3.11 to 3.13"))
-    for name, fix in (("g++", "apt-get install g++"), ("make", "apt-get install make"), ("perl", "apt-get install perl")):
+    for name, fix in (
+        ("g++", "apt-get install g++"),
+        ("make", "apt-get install make"),
+        ("perl", "apt-get install perl"),
+    ):
         seen = _first_line(name, "--version") if name != "perl" else _first_line("perl", "-e", "print qq($^V\\n)")
         out.append((name, seen is not None, seen or "missing", fix))
     try:
@@ -54,7 +58,7 @@ def rows() -> list[tuple[str, bool, str, str]]:
     seen = tools.ccache()
     out.append(("ccache", seen is not None, seen or "missing: cold builds take longer", "make setup"))
     icarus = _first_line("iverilog", "-V")
-    out.append(("iverilog", True, icarus or "absent: SIM=icarus is not available (optional; apt-get install iverilog)", ""))
+    out.append(("iverilog", True, icarus or "absent, SIM=icarus needs it (optional; apt-get install iverilog)", ""))
     fmt = tools.wave_format()
     fix = "" if fmt == "fst" else " (for FST: apt-get install zlib1g-dev liblz4-dev)"
     out.append(("waves", True, f"{fmt}{fix}", ""))

@@ -27,7 +27,5 @@ def verilator_lint(path: Path) -> str:
     if LINT_WAIVERS.exists():
         command.append(str(LINT_WAIVERS))
     command += ["--top-module", path.stem, str(path)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env={**os.environ, **ver.env}, check=False, cwd=ROOT
-    )
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ver.env}, check=False, cwd=ROOT)
     return done.stderr.strip() if done.returncode or done.stderr.strip() else ""

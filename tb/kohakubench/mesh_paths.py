@@ -41,8 +41,12 @@ class Seen:
     @classmethod
     def of(cls, flit: int) -> Seen:
         return cls(
-            flit >> 268 & 15, (flit >> 276 & 15, flit >> 272 & 15), flit >> 260 & 255, flit >> 259 & 1,
-            flit >> 256 & 7, flit & (1 << 256) - 1,
+            flit >> 268 & 15,
+            (flit >> 276 & 15, flit >> 272 & 15),
+            flit >> 260 & 255,
+            flit >> 259 & 1,
+            flit >> 256 & 7,
+            flit & (1 << 256) - 1,
         )
 
 

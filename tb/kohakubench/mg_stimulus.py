@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
 from kohakutpu.model.numerics import Layout, acc_add, block_dot, chain, pack_l1, to_fp16
 
 EMIT, SEND, ADD_PEER = 0, 1, 2

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from kohakutpu.isa import cluster as isa
 from kohakutpu.isa import message
 from kohakutpu.model import numerics as num

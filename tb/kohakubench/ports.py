@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cocotb.triggers import Edge, Timer, with_timeout
+from cocotb.triggers import Timer, with_timeout
 
 from kohakubench import clocks
 
@@ -30,7 +30,7 @@ class Port:
         self._h.tx_req.value = want
         await Timer(1, unit="ps")
         while int(self._h.tx_ack.value) != want:
-            await with_timeout(Edge(self._h.tx_ack), limit * clocks.PERIOD_NS, "ns")
+            await with_timeout(self._h.tx_ack.value_change, limit * clocks.PERIOD_NS, "ns")
 
     async def receive(self, limit: int = 50_000) -> int:
         """The next flit that arrived.
@@ -39,7 +39,7 @@ class Port:
             cocotb.triggers.SimTimeoutError: none within ``limit`` cycles.
         """
         while int(self._h.rx_count.value) == self._taken:
-            await with_timeout(Edge(self._h.rx_count), limit * clocks.PERIOD_NS, "ns")
+            await with_timeout(self._h.rx_count.value_change, limit * clocks.PERIOD_NS, "ns")
         await Timer(1, unit="ps")
         flit = int(self._h.ring[self._taken % RING].value)
         self._taken += 1

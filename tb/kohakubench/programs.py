@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import ktpu
 import numpy as np
 import numpy.typing as npt
+
+import ktpu
 from kohakudriver import Device
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.model.numerics import product

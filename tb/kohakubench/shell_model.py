@@ -25,7 +25,7 @@ LEVELS = ("inst_valid", "recv_valid", "send_valid", "send_stall", "out_valid", "
 Node = tuple[int, int]
 
 
-def flit(  # noqa: PLR0917  (the order of the fields in the flit)
+def flit(
     dst: Node, src: Node, kind: int, txn: int = 0, last: int = 0, rsvd: int = 0, payload: int = 0
 ) -> int:
     """A 288-bit flit (fabric 1.1)."""
@@ -38,7 +38,7 @@ def signal(dst: Node, src: Node, txn: int, code: int, arg: int) -> int:
     return flit(dst, src, CU_SIGNAL, txn, 1, 0, code << 248 | arg << 216)
 
 
-def control(  # noqa: PLR0917  (the order of the fields in the flit)
+def control(
     dst: Node, src: Node, txn: int, op: int, index: int, value: int = 0
 ) -> int:
     """A CU_CTRL request or reply."""

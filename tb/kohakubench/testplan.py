@@ -56,9 +56,7 @@ def obligations(page: str) -> list[Obligation]:
 def entries(path: Path = PLAN) -> list[Entry]:
     """The plan."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
-    return [
-        Entry(e["page"], e["starts"], tuple(e.get("tests", ())), e.get("part", "")) for e in text["obligation"]
-    ]
+    return [Entry(e["page"], e["starts"], tuple(e.get("tests", ())), e.get("part", "")) for e in text["obligation"]]
 
 
 def parts_not_built(path: Path = PLAN) -> set[str]:

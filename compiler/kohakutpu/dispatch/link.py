@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kohakuabi import Artifact, Barrier, Image, Output, Step, first_conflict
-
 from kohakutpu.dispatch.rounds import Program, plan_rounds, round_steps
 from kohakutpu.dispatch.work import UnitWork
 from kohakutpu.errors import CompileError

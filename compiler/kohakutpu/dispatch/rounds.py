@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from kohakuabi import Await, Kick, Seed, Step, command_count
-
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
 

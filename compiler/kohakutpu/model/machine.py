@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+
 from kohakuabi.commands import build_round
 from kohakuabi.steps import Await, Kick, Step
-
 from kohakutpu.isa import generated as g
 from kohakutpu.isa import message, registers
 from kohakutpu.model.agent import MemoryAgent
