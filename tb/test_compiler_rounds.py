@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -275,6 +276,55 @@ def test_two_clusters_with_and_without_shadow(monkeypatch: pytest.MonkeyPatch) -
         assert not dev.run(compiled.artifact).failed
         images.append(image(dev, compiled))
     assert images[0] == images[1]
+
+
+def page_cost(steps: list[Seed | Kick | Await | Move]) -> int:
+    """Commands of a round as docs/spec/fabric.md 8.1 and 8.2 count them, without the builder."""
+    cost, dst, length, base = 1, None, None, None  # DONE
+    plain: dict[int, int] = {}
+    sequence: list[tuple[int, int]] | None = None
+    for s in steps:
+        if isinstance(s, Kick):
+            cost += 2 + (dst != (s.x, s.y)) + (base != s.base) + (length != s.n)
+            dst, base, length = (s.x, s.y), s.base, s.n
+        elif isinstance(s, Move):
+            mine = [w for w in s.writes if w[0] in (HDR, DIM, AXIS, WINDOW)]
+            cost += 1 + (0 if mine == sequence else len(mine))
+            sequence = mine
+            for at, value in s.writes:
+                if at in (CTRL, CLEAR):
+                    cost += 1
+                elif at in (INDEX, SEED, IMM, GATHER):
+                    cost += plain.get(at) != value
+                    plain[at] = value
+        else:
+            cost += 1
+    return cost
+
+
+_moves = st.lists(
+    st.tuples(st.sampled_from([CLEAR, HDR, DIM, AXIS, WINDOW, INDEX, SEED, IMM, GATHER]), st.integers(0, 1)), max_size=8
+).map(lambda w: Move((*w, (CTRL, 1 << 16))))
+_steps = st.one_of(
+    st.builds(Kick, st.integers(2, 3), st.just(1), st.sampled_from([0, 4, 8]), st.integers(1, 3)),
+    st.builds(Seed, st.integers(1, 32)),
+    st.builds(Await, st.integers(2, 3), st.just(1), st.integers(0, 9)),
+    _moves,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_steps, max_size=30))
+def test_measured_cost_of_random_rounds(steps: list[Any]) -> None:
+    """What is emitted is what was measured and what the page counts; no event write is missing."""
+    made = build_round(steps)
+    assert command_count(steps) == len(made) == page_cost(steps)
+    written = [(c.register, 8 * c.index, c.data) for c in made if c.op == "WR"]
+    seeds_and_kicks = [s for s in steps if isinstance(s, Seed | Kick)]
+    events = [("PROG_CRED", 0, s.n) if isinstance(s, Seed) else ("PROG_KICK", 0, 1) for s in seeds_and_kicks]
+    assert [w for w in written if w[0] in ("PROG_CRED", "PROG_KICK")] == events
+    pulses = [("AUX_CFG", at, v) for s in steps if isinstance(s, Move) for at, v in s.writes if at in (CTRL, CLEAR)]
+    assert [w for w in written if w[0] == "AUX_CFG" and w[1] in (CTRL, CLEAR)] == pulses
 
 
 # -- several clusters --

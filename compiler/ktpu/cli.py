@@ -108,6 +108,7 @@ def replay(
                 other,
                 target=on,
                 progress=lambda i, c: bar.update(task, description=f"round {i}: {c:,} cycles"),
+                whole=int(getattr(other.transport, "memory_bytes", 0)),
             )
         except (DriverError, ArtifactError, RuntimeError) as err:
             raise _fail(err) from err

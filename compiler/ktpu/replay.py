@@ -78,20 +78,26 @@ def replay(
     *,
     target: str = "rtl",
     progress: Callable[[int, int], None] | None = None,
+    whole: int = 0,
 ) -> ReplayReport:
     """Run ``artifact`` on both devices, round by round, and compare after each.
 
     Both start from reset and from zeroed buffers. The comparison stops at the first round that
     differs or fails: later ones only repeat its damage.
 
+    Args:
+        whole: bytes of memory compared from address 0 after the last round, beyond the buffers
+            and their guards; for devices whose memory nothing else has written.
+
     Raises:
         kohakuabi.ArtifactError, kohakudriver.DriverError: a program that does not run on a device.
     """
     report = ReplayReport(artifact, target)
     size = min(int(d.description.get("dram_bytes", 1 << 32)) for d in (model, other))
+    spans = regions(artifact, size)
     for device in (model, other):
         device.reset()
-        for address, n in regions(artifact, size):
+        for address, n in spans:
             device.write(address, bytes(n))
         device.load(artifact)
     for r in artifact.rounds():
@@ -99,22 +105,28 @@ def replay(
         expected = model.run_round(r, cost)
         got = other.run_round(r, cost, partial(progress, r.index) if progress else None)
         round_report = RoundReport(r.index, failed=expected.failed)
-        _compare_memory(round_report, artifact, r, (model, other), size)
+        _compare_memory(round_report, artifact, r, (model, other), spans)
         _compare_round(round_report, expected, got)
         for want, have in zip(expected.nodes, got.nodes, strict=True):
             _compare_node(round_report, r, want, have)
         report.rounds.append(round_report)
         report.problems += [f"round {r.index}: {p}" for p in expected.problems()]
         if round_report.findings or expected.failed or got.failed:
-            break
+            return report
+    if whole:
+        _compare_memory(round_report, artifact, r, (model, other), [(0, min(whole, size))])
     return report
 
 
 def _compare_memory(
-    report: RoundReport, artifact: Artifact, r: Round, devices: tuple[Device, Device], size: int
+    report: RoundReport,
+    artifact: Artifact,
+    r: Round,
+    devices: tuple[Device, Device],
+    spans: list[tuple[int, int]],
 ) -> None:
     model, other = devices
-    for address, n in regions(artifact, size):
+    for address, n in spans:
         expected, got = model.read(address, n), other.read(address, n)
         report.words += n // WORD
         if expected == got:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ram_sdp: simple dual-port RAM, one write port and one read port, one clock.
 //
-// The only place in the design where a memory array is inferred; PRIM asks the
+// With ram_sdp_2clk the only place in the design where a memory array is inferred; PRIM asks the
 // tool for a storage class through the ram_style attribute and never changes
 // behaviour.
 //

@@ -4,9 +4,9 @@
 //
 // Latency    a flit stored on a wr_clk edge is offered after the third rd_clk
 //            edge behind it, the fourth if it came too close to an edge.
-// Throughput one flit per cycle of the slower clock for DEPTH >= 8 with equal
-//            clocks (a slot returns after 7 cycles, 9 at worst); a smaller
-//            DEPTH costs throughput only.
+// Throughput one flit per cycle of the slower clock for DEPTH >= 16; with equal
+//            clocks a slot returns after 6 to 9 cycles. A smaller DEPTH costs
+//            throughput only.
 // in_busy    full seen from wr_clk: DEPTH flits stored and not known to be
 //            handed over; or reset. out_valid: a flit is there, and no reset.
 //
@@ -108,7 +108,7 @@ module link_afifo #(
 
     // ---- write side. Gray code is linear: a distance of DEPTH is one mask.
     wire         full     = wr_gray_q == (wr_far_gray ^ gray({1'b1, {AW{1'b0}}}));
-    wire         push     = in_valid && !in_busy && wr_rst_n;   // no transfer at an edge in reset
+    wire         push     = in_valid && !in_busy && wr_rst_n;    // no transfer at an edge in reset
     wire [AW:0]  wr_bin_d = wr_bin_q + {{AW{1'b0}}, 1'b1};
 
     assign in_busy = !wr_live_q || full;
@@ -125,7 +125,7 @@ module link_afifo #(
 
     // ---- read side. The RAM's register is the head of the FIFO: it is loaded
     // when it is free or becomes free, and its slot counts until it is handed over.
-    wire         pop      = rd_valid_q && !out_busy;
+    wire         pop      = rd_valid_q && !out_busy && rd_rst_n;
     wire [AW:0]  rd_bin_d = rd_bin_q + {{AW{1'b0}}, pop};
     wire         fetch    = rd_live_q && (!rd_valid_q || pop) && rd_far_gray != gray(rd_bin_d);
 

@@ -158,6 +158,11 @@ async def ignored_bits(dut):
     for bit, _ in payload + header:
         await tb.play([f ^ (1 << bit) for f in base])
         checks.equal(f"bit {bit}", tb.raw, quiet, n=len(quiet))
+    ignored = [*(b for b, _ in header), *range(158), *range(200, 206), 207]
+    masks = [sum(1 << b for b in ignored)] + [sum(tb.rng.randrange(2) << b for b in ignored) for _ in range(8)]
+    for mask in masks:
+        await tb.play([f ^ mask for f in base])
+        checks.equal(f"bits {mask:#x}", tb.raw, quiet, n=len(quiet))
 
 
 @cocotb.test()

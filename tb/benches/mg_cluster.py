@@ -32,8 +32,9 @@ BENCH = Bench(
     variants={
         "one_bank": {"TILE_BANKS": 1},
         "latencies": {"TILE_LAT": 1, "L1_LAT": 2, "MAX_INFLIGHT": 4},
+        "inflight8": {"MAX_INFLIGHT": 8},
     },
-    slow_variants=("one_bank", "latencies"),
+    slow_variants=("one_bank", "latencies", "inflight8"),
     mutations={
         "read_error": (
             "rtl/matmul/mg_fill.v",

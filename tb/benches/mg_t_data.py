@@ -203,6 +203,34 @@ async def second_sender(dut):
 
 
 @cocotb.test()
+async def third_sender(dut):
+    """Three senders flit by flit: the first stored, the second rejected, the third only leaves unit_err[0]."""
+    clocks.start(dut.clk)
+    rig = Rig(dut, seed())
+    rig.operands(4096)
+    fill_all(rig)
+    a, b, c = (operand_words(rig.rng, n) for n in (16, 12, 4))
+    first = burst_flits(0, 0, a, (1, 0), (3, 1), 1, 5)
+    second = burst_flits(1, 0, b, (4, 4), (0, 0), 1, 6)
+    third = burst_flits(1, 128, c, (7, 2), (3, 1), 1, 7)
+    for i, own in enumerate(first):
+        rig.stray(own, done=4 if i == 0 else 0)
+        for other in (second, third):
+            if i < len(other):
+                rig.stray(other[i])
+    rig.script.append(("burst", 1, 0, b, True, (4, 4), 4))
+    rig.script.append(("burst", 0, 0, a, True, (3, 1), None))
+    rig.op(FILL, 0, n=1, eoff=250, recv=2)
+    rig.stray(flit(UNIT, (4, 4), 7, 1, 1, 0, 4 << 240), done=5)
+    # the same sender again, now alone
+    rig.burst(1, 128, c, src=(7, 2), ack=(0, 0), done=5)
+    rig.op(GEMM, gm=16, gn=16, nk=4, recv=3)
+    rig.op(DRAIN, 0x40000, n=256, last=1)
+    t = await rig.run()
+    checks.equal("unit_err", t.of(7)[0] >> (176 + 8) & 0xFF, 0x03)
+
+
+@cocotb.test()
 async def mixed_with_fills(dut):
     """CU_DATA word by word between the responses of a FILL, on the same and on the other side."""
     clocks.start(dut.clk)

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import cocotb
 import numpy as np
 
 from benches.mg_ref import DRAIN, FILL, GEMM
-from benches.mg_rig import Rig
+from benches.mg_rig import Rig, Trace
 from kohakubench import checks, clocks, seed
 
 SHAPES = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (1, 4), (1, 5), (3, 3), (4, 4), (16, 32), (255, 2))
+MENU = ((16, 16, 3), (1, 1, 4), (3, 3, 9), (16, 32, 1), (2, 2, 8), (1, 5, 30), (8, 8, 8), (1, 3, 20), (5, 7, 3))
 
 
 def fill_all(rig: Rig) -> None:
@@ -90,21 +93,10 @@ async def back_to_back(dut):
     rig.operands(4096)
     fill_all(rig)
     plan: list[tuple[int, int, int]] = []
-    menu = (
-        (16, 16, 3),
-        (1, 1, 4),
-        (3, 3, 9),
-        (16, 32, 1),
-        (2, 2, 8),
-        (1, 5, 30),
-        (8, 8, 8),
-        (1, 3, 20),
-        (5, 7, 3),
-    )
     rig.op(GEMM, gm=16, gn=32, nk=2)
     plan.append((16, 32, 2))
     for _ in range(60):
-        gm, gn, nk = rig.random.choice(menu)
+        gm, gn, nk = rig.random.choice(MENU)
         plan.append((gm, gn, nk))
         rig.op(
             GEMM,
@@ -117,19 +109,77 @@ async def back_to_back(dut):
         )
     rig.op(DRAIN, 0x40000, n=512, last=1)
     t = await rig.run()
+    checks.true("pairs measured", _gaps(t, plan) > 20)
+
+
+def _gaps(t: Trace, plan: list[tuple[int, int, int]]) -> int:
+    """Checks the gap behind every sweep of ``plan``, four FILLs before it and a DRAIN behind; how many."""
     checks.equal("sweeps", len(t.first), len([1 for d in t.done if not d[1] >> 32 & 1]) - 5)
     gaps = []
     started = [i for i, d in enumerate(t.done[4:-1]) if not d[1] >> 32 & 1]
     for k in range(len(t.first) - 1):
         gap = t.first[k + 1] - t.last[k] - 1
-        gm, gn, nk = plan[started[k]]
+        gm, gn, _ = plan[started[k]]
         longer = t.last[k] - t.first[k]
         reuse = gm * gn < 5  # the next sweep may have to respect the spacing of sub-tile 0
         if longer >= 14:
             gaps.append(gap)
             checks.true(f"gap after sweep {k}", gap <= (4 if reuse else 2), f"{gap} cycles")
     cocotb.log.info("gaps between adjacent sweeps: %s", sorted(set(gaps)))
-    checks.true("pairs measured", len(gaps) > 20)
+    return len(gaps)
+
+
+def every_pair(n: int) -> list[int]:
+    """A walk over 0..n-1 that takes every ordered pair, equal ones too, exactly once."""
+    left = {i: list(range(n)) for i in range(n)}
+    stack, walk = [0], []
+    while stack:
+        if left[stack[-1]]:
+            stack.append(left[stack[-1]].pop())
+        else:
+            walk.append(stack.pop())
+    return walk[::-1]
+
+
+@cocotb.test()
+async def adjacent_pairs(dut):
+    """Every ordered pair of the tilings back to back: gap <= 2 behind each, small after large and back."""
+    clocks.start(dut.clk)
+    rig = Rig(dut, seed())
+    rig.operands(4096)
+    fill_all(rig)
+    plan = [(16, 32, 2), *(MENU[i] for i in every_pair(len(MENU)))]
+    checks.equal("pairs", len({*pairwise(plan[1:])}), len(MENU) ** 2)
+    for k, (gm, gn, nk) in enumerate(plan):
+        rig.op(GEMM, gm=gm, gn=gn, nk=nk, acc=int(k > 0 and k % 3 == 0), aoff=k % 64, boff=k % 50)
+    rig.op(DRAIN, 0x40000, n=512, last=1)
+    checks.equal("pairs measured", _gaps(await rig.run(), plan), len(plan) - 1)
+
+
+@cocotb.test()
+async def tilings(dut):
+    """One 64x64 product under six tilings, ragged ones too: the same bits for every element."""
+    clocks.start(dut.clk)
+    rig = Rig(dut, seed())
+    rig.operands(4096)
+    nk, side = 2, 16
+    fill_all(rig)
+    at, place = 0x40000, {}
+    shapes = ((16, 16), (1, 16), (16, 1), (2, 8), (5, 3), (4, 4))
+    for shape in shapes:
+        for top in range(0, side, shape[0]):
+            for left in range(0, side, shape[1]):
+                gm, gn = min(shape[0], side - top), min(shape[1], side - left)
+                rig.op(GEMM, gm=gm, gn=gn, nk=nk, aoff=nk * top, boff=nk * left)
+                rig.op(DRAIN, at, n=gm * gn)
+                for i in range(gm * gn):
+                    place[shape, top + i // gn, left + i % gn] = at // 32 + i
+                at += 32 * gm * gn
+    await rig.run()
+    whole = [place[shapes[0], g, h] for g in range(side) for h in range(side)]
+    for shape in shapes[1:]:
+        mine = [place[shape, g, h] for g in range(side) for h in range(side)]
+        checks.arrays(f"tiling {shape}", rig.image[mine], rig.image[whole])
 
 
 @cocotb.test()

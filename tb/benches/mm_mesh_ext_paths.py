@@ -51,6 +51,13 @@ async def burst_into_cluster(dut):
 
 
 @cocotb.test()
+async def full_mailbox_at_the_memory_port(dut):
+    """16 flits fill the mailbox behind the hub, the rest are counted; memory and signals go on meanwhile."""
+    sim, vc, _ = await _open(dut)
+    await paths.full_mailbox(vc, sim)
+
+
+@cocotb.test()
 @cocotb.parametrize(n=[1, 8, 9, 64])
 async def peer_transfer(dut, n: int):
     """Cluster to vector core's place: 1, 1, 2 and 8 bursts, each acknowledged at the controller."""

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // sync_2ff_model: late arrival at a synchroniser. While tb_link_afifo.uncertain
 // is 1, each bit of the last change of d that this clock has not sampled yet is
-// sampled either old or new, by chance. A Gray code stands that, a binary count
-// does not.
+// sampled either old or new, by chance: bits that change together, and signals
+// of different synchronisers, arrive up to one cycle apart.
 `default_nettype none
 
 module sync_2ff_model #(

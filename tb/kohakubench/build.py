@@ -18,7 +18,7 @@ from filelock import FileLock
 from kohakubench import tools
 from kohakubench.bench import ROOT, Bench
 
-SIM_BUILD = ROOT / "sim_build"
+SIM_BUILD = Path(os.environ.get("KOHAKU_SIM_BUILD", ROOT / "sim_build"))
 INCLUDE = ROOT / "rtl" / "include"
 LINT_WAIVERS = ROOT / "rtl" / "lint.vlt"
 

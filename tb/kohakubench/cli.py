@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands ``run``, ``list`` and ``doctor``."""
+"""Commands ``run``, ``list``, ``doctor`` and ``plan``."""
 
 from __future__ import annotations
 
+import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -53,6 +55,8 @@ def run(
     echo: Annotated[bool, typer.Option(help="show the simulator's log while it runs")] = False,
 ) -> None:
     """Build one bench, run it and print its verdict; exit code 1 on failure, 2 if it cannot run."""
+    # a killed run must take its simulator with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options = Options(simulator=sim, waves=waves, debug=debug, mutation=mutation or None)
     request = Request(variant or None, testcase or None, seed, slow, options)
     try:
@@ -81,3 +85,36 @@ def doctor() -> None:
     from kohakubench.doctor import doctor as examine
 
     raise typer.Exit(0 if examine(console) else 1)
+
+
+@app.command()
+def plan(
+    all_: Annotated[bool, typer.Option("--all", help="every obligation with its tests")] = False,
+) -> None:
+    """Coverage of the specification's obligations by tests; exit code 1 if one has none."""
+    from kohakubench import testplan
+
+    chosen = testplan.entries()
+    pages = {page: testplan.of_page(page, chosen) for page in testplan.PLANNED}
+    states: tuple[testplan.State, ...] = ("full", "partial", "waits", "missing")
+    table = Table(box=None, pad_edge=False)
+    for head in ("page", "obligations", *states):
+        table.add_column(head, justify="left" if head == "page" else "right")
+    for page, rows in pages.items():
+        seen: list[testplan.State] = [e.state if e else "missing" for _, e in rows]
+        table.add_row(page, str(len(rows)), *(str(seen.count(s)) for s in states))
+    console.print(table)
+    bad = 0
+    for page, rows in pages.items():
+        for o, e in rows:
+            state = e.state if e else "missing"
+            bad += state == "missing"
+            if state == "full" and not all_:
+                continue
+            part = f" [{e.part}]" if e and e.part else ""
+            console.print(f"{state:8}{page}: {o.text[:90]}{part}", markup=False)
+            for test in e.tests if e and all_ else ():
+                console.print(f"          {test}", markup=False)
+            for clause in e.open if e else ():
+                console.print(f"          open: {clause}", markup=False)
+    raise typer.Exit(1 if bad else 0)

@@ -161,6 +161,30 @@ async def memory_round_trip(ctl: Controller, vc: Port, sim: InSim, from_controll
         )
 
 
+async def full_mailbox(vc: Port, sim: InSim) -> None:
+    """Control flits to the shared memory port beyond what the mailbox holds, reads and signals between them."""
+    base, flits, room = 0xA000, 24, 16
+    words = [int.from_bytes(np.random.default_rng([base, i]).bytes(WORD), "little") for i in range(flits)]
+    await sim.dram.load(base, b"".join(w.to_bytes(WORD, "little") for w in words))
+    for n in range(flits):
+        await vc.send(message.encode("CU_CTRL_REQ", dst=MEM, src=VC, txn=n, index=n))
+        await vc.send(message.encode("MEM_RD_REQ", dst=MEM, src=VC, txn=n, addr=base + WORD * n, len=0))
+        await vc.send(message.encode("CU_SIGNAL", dst=MEM, src=VC, txn=n, code=0x40, arg=n))
+    for n, word in enumerate(words):
+        got = Seen.of(await vc.receive())
+        checks.equal(f"read {n}", (got.kind, got.src, got.txn, got.payload), (RESPONSE, MEM, n, word))
+    mailbox, drops, status = await sim.host.read(
+        [address("RX_STATUS"), address("MEM_DROP"), address("NODE_STATUS", VC[1] << 4 | VC[0])]
+    )
+    checks.equal("mailbox overflow", fields("RX_STATUS", mailbox)["overflow"], 1)
+    checks.equal("control flits counted as dropped", drops >> 32 & 0xFFFF, flits - room)
+    seen = fields("NODE_STATUS", status)
+    checks.equal("signals", (seen["signal_count"], seen["arg"]), (flits, flits - 1))
+    for n in range(room):
+        flit = await Mailbox(sim).reply()
+        checks.equal(f"mailbox flit {n}", (flit.kind, flit.src, flit.txn), (CONTROL, VC, n))
+
+
 async def signals_to_controller(ctl: Controller, vc: Port) -> None:
     """Vector core's place to controller: a signal of its own code."""
     await vc.send(message.encode("CU_SIGNAL", dst=CTRL, src=VC, code=0x40, arg=0x1234))

@@ -61,6 +61,7 @@ class RtlSession:
             module="kohakubench.session_server",
         )
         self.machine = machine
+        self.memory_bytes = 32 * DRAM_WORDS
         self._signals: list[int] = []
         self.picture = picture
         self.model: Model = build(bench, None, Options(waves=waves))
