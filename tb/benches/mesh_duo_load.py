@@ -82,6 +82,8 @@ class Load:
         self.full = self.samples = 0
         self.images: dict[str, bytes] = {}
         self._txn = 0
+        self._reads = 0
+        self._before = len(sim._signals)  # of earlier tests of this simulation
 
     async def prepare(self) -> None:
         """Operands in memory, floods ready, endpoints that refuse some flits."""
@@ -127,7 +129,7 @@ class Load:
 
     async def compare(self) -> None:
         """Memory, signals and error bits against the model."""
-        self.twin.compare_signals(await self.sim._signals_async())
+        self.twin.compare_signals((await self.sim._signals_async())[self._before :])
         for node in (A, B):
             await compare_memory(self.sim, self.twin, OUT[node], 8 * TILE)
             got = await mailbox_read(self.box, node, ControlIndex.CU_ERR, 0xEE)
@@ -142,7 +144,7 @@ class Load:
 
     async def poll(self, node: Node, index: int, read) -> None:
         """One control read, compared where the model knows the value."""
-        self._reads = (getattr(self, "_reads", 0) + 1) & 0x7F
+        self._reads = (self._reads + 1) & 0x7F
         value = await read(node, index, self._reads)
         if index in (ControlIndex.CU_CAPS, 5, 0xE0):
             checks.equal(f"control register {index} of {node}", value, self.twin.machine.shells[node].register(index))

@@ -40,6 +40,11 @@ class Kept(ModelTransport):
         """Neither side is reset."""
 
 
+def devices(sim, transport) -> tuple[Device, Device]:
+    """The model and the running machine."""
+    return Device(transport), Device(sim)
+
+
 def random_product(spec: MachineSpec, shape: tuple[int, int, int], number: int, **options):
     """A compiled product of random operands, results near one."""
     m, n, k = shape
@@ -88,7 +93,8 @@ async def two_cluster_gemm(dut, shape: int, run: int):
     checks.equal("clusters used", kicked, {A, B})
     if shape == 2:
         checks.true("several rounds", compiled.artifact.meta["counters"]["rounds"] >= 3)
-    await drive(right_result, compiled, Device(ModelTransport(sim.description)), Device(sim), f"{size}")
+    model, rtl = await drive(devices, sim, ModelTransport(sim.description))
+    await drive(right_result, compiled, model, rtl, f"{size}")
 
 
 ILLEGAL = {
@@ -128,7 +134,7 @@ async def fault_at_every_position(dut):
     """A compiled program with each instruction replaced in turn, a good program after each."""
     sim = await start(dut, MACHINE, seed=seed(), **PRESSURE)
     spec = MachineSpec.from_description(sim.description)
-    model, rtl = Device(Kept(sim.description)), Device(sim)
+    model, rtl = await drive(devices, sim, Kept(sim.description))
     # one cluster only: the first event is the same whatever the timing
     compiled = random_product(spec, (32, 32, 128), 3, clusters=1, gm=8, gn=8, nk=1)
     good = random_product(spec, (32, 32, 64), 4)
@@ -229,7 +235,7 @@ async def random_illegal_programs(dut):
     sim = await start(dut, MACHINE, seed=seed() + 3, **PRESSURE)
     spec = MachineSpec.from_description(sim.description)
     transport = Kept(sim.description)
-    model, rtl = Device(transport), Device(sim)
+    model, rtl = await drive(devices, sim, transport)
     generator = Generator(spec, Random(seed() + 3))
     for number in range(scale(60, 2000)):
         artifact = generator.artifact()

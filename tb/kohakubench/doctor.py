@@ -45,6 +45,10 @@ def rows() -> list[tuple[str, bool, str, str]]:
     ):
         seen = _first_line(name, "--version") if name != "perl" else _first_line("perl", "-e", "print qq($^V\\n)")
         out.append((name, seen is not None, seen or "missing", fix))
+    import find_libpython
+
+    library = find_libpython.find_libpython()
+    out.append(("libpython", library is not None, library or "missing", "apt-get install python3-dev"))
     try:
         ver = tools.verilator()
         out.append(("verilator", True, f"{ver.version}, from {ver.origin}", ""))
