@@ -95,7 +95,9 @@ def synthesise(module: str, timeout: int) -> dict[str, object]:
     with tempfile.TemporaryDirectory(dir=ROOT / "sim_build") as folder:
         stat = Path(folder) / "stat.json"
         where = stat.relative_to(ROOT)
-        script = f"{reads}; {params}synth_xilinx -family xcup -top {module} -flatten -noiopad; tee -q -o {where} stat -json"
+        script = (
+            f"{reads}; {params}synth_xilinx -family xcup -top {module} -flatten -noiopad; tee -q -o {where} stat -json"
+        )
         start = time.monotonic()
         code, log = yosys(script, timeout)
         if code:
@@ -121,7 +123,9 @@ def main() -> None:
         rows.append(synthesise(module, args.timeout))
         print(rows[-1], flush=True)
         RESULT.parent.mkdir(exist_ok=True)
-        RESULT.write_text(json.dumps({"tool": version(), "family": "xcup", "elaboration": whole, "modules": rows}, indent=1) + "\n")
+        RESULT.write_text(
+            json.dumps({"tool": version(), "family": "xcup", "elaboration": whole, "modules": rows}, indent=1) + "\n"
+        )
     table = Table(box=None, pad_edge=False, title="yosys synth_xilinx -family xcup")
     for head in ("module", *CELLS):
         table.add_column(head)

@@ -86,8 +86,10 @@ class Device:
 
     def resync(self) -> None:
         """Read the cumulative signal counts, as after opening and after a failed round."""
-        values = self.transport.read64([address("NODE_STATUS", y << 4 | x) for x, y in self.nodes])
-        for node, value in zip(self.nodes, values, strict=True):
+        external: list[Node] = [(x, y) for x, y in self.description.get("external", [])]
+        senders = sorted({*self.nodes, *external})
+        values = self.transport.read64([address("NODE_STATUS", y << 4 | x) for x, y in senders])
+        for node, value in zip(senders, values, strict=True):
             self._expect[node] = fields("NODE_STATUS", value)["signal_count"]
 
     def reset(self) -> None:

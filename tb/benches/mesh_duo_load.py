@@ -171,7 +171,7 @@ async def _programs(load: Load, rounds: int) -> None:
 async def intake_full(dut):
     """Floods, fills and drains at once over a slow memory: all of it completes with the right data."""
     load = await _begin(dut)
-    tasks = _flood(load, scale(80, 800))
+    tasks = _flood(load, scale(250, 1500))
     await _programs(load, scale(2, 20))
     for t in tasks:
         await t
@@ -209,7 +209,7 @@ async def _ask_by_mailbox(load: Load) -> int:
 async def control_reads_under_load(dut):
     """Both clusters answer the mailbox and an endpoint while the memory agent refuses flits."""
     load = await _begin(dut)
-    tasks = _flood(load, scale(80, 800))
+    tasks = _flood(load, scale(250, 1500))
     asking = cocotb.start_soon(_ask(load, load.eps[EP0]))
     answered = 0
     for _ in range(scale(2, 20)):
@@ -263,7 +263,7 @@ async def bursts_with_acks_under_load(dut):
     for node in (A, B):
         await load.kick(node, sweeps(node))
     await load.settle()
-    tasks = _flood(load, scale(60, 600))
+    tasks = _flood(load, scale(250, 1500))
     sending = [cocotb.start_soon(_bursts(load, load.eps[e], c, n)) for e, c in ((EP0, A), (EP1, B))]
     asking = cocotb.start_soon(_ask(load, load.eps[EP1]))
     answered = 0

@@ -91,7 +91,9 @@ def environment(bench: Bench, req: Request, run_dir: Path) -> dict[str, str]:
     path = [str(ROOT / p) for p in ("tb", "compiler", "driver")]
     libpython = find_libpython.find_libpython()
     if libpython is None:
-        raise BuildError("no libpython found. Fix: apt-get install python3-dev, or use a Python built with --enable-shared")
+        raise BuildError(
+            "no libpython found. Fix: apt-get install python3-dev, or use a Python built with --enable-shared"
+        )
     env = dict(os.environ)
     env.update(
         PYTHONPATH=os.pathsep.join(path + [p for p in sys.path if p]),
