@@ -32,7 +32,7 @@ doctor: $(STAMP) ## what is installed, what is missing, and the fix
 setup: $(STAMP) ## make the virtual environment from the lock file
 
 test: $(STAMP) ## the whole test command: lint, types, layers, unit and system benches
-	@$(BIN)/pytest tb/ -n 2
+	@$(BIN)/pytest tb/ -n 2 --dist worksteal
 
 lint: $(STAMP) ## lint, types and layers only
 	@$(BIN)/pytest tb/test_lint.py

@@ -30,7 +30,8 @@ from ktpu.replay import replay
 PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 70, "r_pct": 80, "b_pct": 70}
 SHAPES = [((160, 96, 128), {}), ((300, 77, 100), {}), ((256, 256, 128), {"gm": 8, "gn": 8, "nk": 2})]
 INPUT, AREA = 0x10000, 0x40000
-AREA_BYTES = 0x2000
+AREA_BYTES = 0x8000
+"""Memory one cluster may write: a start within 128 words and at most 512 words from there."""
 
 
 class Kept(ModelTransport):
@@ -224,7 +225,7 @@ class Generator:
             payloads=tuple(payloads),
             images=(self.image,),
             steps=(Seed(s.credit), *kicks, *waits),
-            outputs=(Output("area", AREA, 2 * AREA_BYTES, "raw", (AREA_BYTES,)),),
+            outputs=(Output("area", AREA, 2 * AREA_BYTES, "flat", (AREA_BYTES,)),),
             limits={"stage_flits": s.stage_flits, "ncmd": s.ncmd, "credit_max": s.credit_max},
         )
 
