@@ -125,12 +125,14 @@ def main() -> None:
             Path(folder, "ops_go.hex").write_text(entry_text(encode_writes(batch[-1:])))
             done = subprocess.run([str(bare)], cwd=folder, capture_output=True, text=True, check=True)
         n, s = done.stdout.split()
+        bare_cycles = int(n)
         bare_khz.append(int(n) / float(s) / 1e3)
     device.close()
     result = {
         "machine": MACHINE,
         "workload": "256-cube, GO to interrupt",
         "cycles": cycles,
+        "bare_cycles": bare_cycles,
         "session_khz": round(statistics.median(session_khz), 1),
         "bare_khz": round(statistics.median(bare_khz), 1),
         "ratio": round(statistics.median(session_khz) / statistics.median(bare_khz), 3),

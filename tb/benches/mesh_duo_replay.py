@@ -162,7 +162,8 @@ class Generator:
     def __init__(self, spec: MachineSpec, rng: Random) -> None:
         self.spec, self.rng = spec, rng
         data = np.random.default_rng([seed(), 5])
-        self.image = Image(INPUT, operand(data, 32, 1, Layout.A), "input")
+        # the longest fill starts 80 words in and reads 255 entries
+        self.image = Image(INPUT, operand(data, 275, 1, Layout.A), "input")
 
     def _small(self, small: int, wide: int) -> int:
         return self.rng.randint(0, wide if self.rng.random() < 0.06 else small)

@@ -27,6 +27,7 @@ class Bench:
         machine: name of a mesh picture below ``spec/machines``; its top is generated first.
         checked: for a machine: a link checker on every link.
         dram: for a machine: parameters of the DRAM model.
+        program: C++ main of the simulator; cocotb's own by default.
         defines: Verilog macros.
         slow_variants: variants that only run under the ``slow`` mark.
         mutation_tests: cocotb tests that a mutation run needs; all when empty.
@@ -44,6 +45,7 @@ class Bench:
     mutations: dict[str, tuple[str, str, str]] = field(default_factory=dict)
     machine: str | None = None
     checked: bool = True
+    program: str = ""
     dram: dict[str, int] = field(default_factory=dict)
     defines: dict[str, str] = field(default_factory=dict)
     slow_variants: tuple[str, ...] = ()

@@ -126,7 +126,7 @@ def build(bench: Bench, variant: str | None = None, options: Options | None = No
     label = bench.name + (f"-{variant}" if variant else "") + (f"~{opt.mutation}" if opt.mutation else "")
     SIM_BUILD.mkdir(exist_ok=True)
     files = bench.files()
-    generator = _generator_files(bench)
+    generator = _generator_files(bench) + ([ROOT / bench.program] if bench.program else [])
     tool = _tool_id(opt)
     params = bench.parameters(variant)
     key = _digest(
@@ -190,7 +190,8 @@ def _verilate(bench: Bench, params: dict[str, int | str], files: list[Path], dir
     if LINT_WAIVERS.exists():
         command.append(str(LINT_WAIVERS))
     command += ["--language", "1800-2017"]
-    command += [str(cc.share_dir / "lib" / "verilator" / "verilator.cpp")]
+    own = ROOT / bench.program if bench.program else cc.share_dir / "lib" / "verilator" / "verilator.cpp"
+    command += [str(own)]
     command += [str(f) for f in files]
     env = {**os.environ, **ver.env}
     if ver.makeflags:

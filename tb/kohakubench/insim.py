@@ -106,6 +106,7 @@ async def start(dut: Any, machine: str, **dram: int) -> InSim:
     clocks.start(dut.clk)
     dut.tap_dump.value = 0
     dut.mark_clear.value = 0
+    dut.run_ahead.value = 0
     sim = InSim(dut, description_of(machine))
     sim.dram.configure(**dram)
     await clocks.reset(dut)

@@ -59,6 +59,7 @@ class RtlSession:
         bench = replace(
             machine_bench(f"session-{machine}", machine, checked=checked, dram=dram_params or {}),
             module="kohakubench.session_server",
+            program="tb/kohakubench/session_main.cpp",
         )
         self.machine = machine
         self.memory_bytes = 32 * DRAM_WORDS
@@ -83,7 +84,7 @@ class RtlSession:
         listener.listen(1)
         listener.settimeout(0.2)
         env = environment(bench, Request(seed=seed), self.run_dir)
-        env.update(KOHAKU_SOCKET=path, KOHAKU_DRAM_WORDS=str(DRAM_WORDS))
+        env.update(KOHAKU_WAVES=str(int(waves)), KOHAKU_SOCKET=path, KOHAKU_DRAM_WORDS=str(DRAM_WORDS))
         self._log = (self.run_dir / "sim.log").open("w", encoding="utf-8")
         command = [str(self.model.executable), *(["--trace"] if waves else [])]
         self._proc = subprocess.Popen(

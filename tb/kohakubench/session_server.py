@@ -33,6 +33,7 @@ class Server:
         self.host = Host(dut.u_host)
         self.dram = Dram(dut.u_dram, words=int(os.environ["KOHAKU_DRAM_WORDS"]))
         self.run_dir = Path(os.environ["KOHAKU_RUN_DIR"])
+        self.run_ahead = os.environ.get("KOHAKU_WAVES") != "1"  # waves need every step
 
     async def reset(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         await clocks.reset(self.dut)
@@ -66,6 +67,8 @@ class Server:
             if passed >= head["limit"]:
                 return {"done": False, "cycle": start + passed}, b""
             tick = min(TICK_CYCLES, head["limit"] - passed)
+            if self.run_ahead:
+                self.dut.run_ahead.value = tick
             await First(RisingEdge(self.dut.irq), Timer(tick * clocks.PERIOD_NS, unit="ns"))
             if head.get("progress"):
                 wire.send(self.sock, {"progress": int(self.dut.cycle.value) - start})
@@ -118,6 +121,7 @@ async def session(dut: Any) -> None:
     clocks.start(dut.clk, limit=1 << 48)
     dut.tap_dump.value = 0
     dut.mark_clear.value = 0
+    dut.run_ahead.value = 0
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     sock.connect(os.environ["KOHAKU_SOCKET"])
     server = Server(dut, sock)
