@@ -19,6 +19,7 @@ from kohakuabi.steps import Await, Kick, Seed, Step
 from kohakubench import checks, scale, seed
 from kohakubench.duo import EP0, EP1, MACHINE, WORD, A, B, Node, operand
 from kohakubench.insim import drive, start
+from kohakubench.machines import DRAM_WORDS
 from kohakudriver import Device
 from kohakudriver.registers import address, fields
 from kohakutpu.isa import cluster
@@ -235,6 +236,8 @@ class Generator:
 async def random_illegal_programs(dut):
     """Legal and illegal instructions mixed, program after program without a reset."""
     sim = await start(dut, MACHINE, seed=seed() + 3, **PRESSURE)
+    # random fills read anywhere, and a reset leaves what earlier tests put into memory
+    await sim.dram.load(0, bytes(32 * DRAM_WORDS))
     spec = MachineSpec.from_description(sim.description)
     transport = Kept(sim.description)
     model, rtl = await drive(devices, sim, transport)
