@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement of a whole network: weights pinned, activations packed above (docs/spec/compiler.md 8.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kohakutpu.errors import CompileError
+from kohakutpu.schedule.arena import Arena
+from kohakutpu.schedule.lifetimes import TEMP, Group, Need, Placed, Step, conflicts, pack
+
+LAYER = "L2"
+
+
+@dataclass
+class ModelPlan:
+    """Buffers and kernel calls of a network, in the order they are issued.
+
+    Args:
+        size: bytes of the arena.
+        base: its first byte.
+        align: allocation granule.
+    """
+
+    size: int
+    base: int = 0
+    align: int = 2048
+    needs: list[Need] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    groups: list[Group] = field(default_factory=list)
+    placed: dict[str, Placed] = field(default_factory=dict)
+    peak: int = 0
+
+    def weight(self, name: str, nbytes: int) -> str:
+        """Pin a weight; weights lie at the bottom in declaration order."""
+        self.needs.append(Need(name, nbytes, "const"))
+        return name
+
+    def activation(self, name: str, nbytes: int, role: str = TEMP) -> str:
+        """Declare an activation: "temp", or "in" and "out" for what the host touches."""
+        self.needs.append(Need(name, nbytes, role))
+        return name
+
+    def adjacent(self, *names: str, exact: bool = False) -> None:
+        """Ask for consecutive bytes."""
+        self.groups.append(Group(names, exact))
+
+    def call(self, kernel: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> None:
+        """Issue a kernel."""
+        self.steps.append(Step(kernel, reads, writes))
+
+    def solve(self) -> Mapping[str, Placed]:
+        """Place everything.
+
+        Raises:
+            CompileError: the arena is too small; names the buffer, and what the weights alone take.
+        """
+        arena = Arena(self.base, self.size, self.align)
+        ordered = sorted(self.needs, key=lambda n: n.role == TEMP)  # stable: declaration order within a role
+        try:
+            self.placed = pack(ordered, self.steps, arena, self.groups)
+        except CompileError as error:
+            pinned = sum(n.nbytes for n in self.needs if n.role == "const")
+            raise CompileError(
+                f"model plan of {len(self.needs)} buffers: {error}; weights alone take {pinned} bytes"
+            ) from error
+        self.peak = arena.peak
+        return self.placed
+
+    def verify(self) -> list[str]:
+        """What is wrong with the plan, one line each: conflicts, and temps written but never read."""
+        faults = [f"{a} and {b} are alive together and share bytes" for a, b in conflicts(self.placed.values())]
+        read = {n for s in self.steps for n in s.reads}
+        written = {n for s in self.steps for n in s.writes}
+        for need in self.needs:
+            if need.role == TEMP and need.name in written and need.name not in read:
+                faults.append(f"{need.name} is written and never read")
+        return faults
+
+    def traffic(self) -> int:
+        """Bytes all steps read and write."""
+        size = {n.name: n.nbytes for n in self.needs}
+        return sum(size[n] for s in self.steps for n in (*s.reads, *s.writes))
