@@ -18,3 +18,11 @@ class HazardError(CompileError):
 
 class EncodeError(CompileError):
     """A value that its instruction field cannot hold."""
+
+
+class TraceError(CompileError):
+    """A kernel that cannot be traced as written; the message says what to write instead."""
+
+
+class CannotFuse(CompileError):  # noqa: N818  the name docs/spec/compiler.md uses
+    """An epilogue that cannot run on the tile where it arrives (docs/spec/compiler.md 12.7)."""
