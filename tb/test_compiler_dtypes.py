@@ -13,10 +13,10 @@ from kohakutpu.errors import CompileError
 
 pytestmark = pytest.mark.unit
 
-FORMATS = (dt.FP32, dt.FP16, dt.E8M15, dt.acc(14), dt.acc(16))
+FORMATS = (dt.FP32, dt.FP16, dt.E8M15, dt.accumulator(14), dt.accumulator(16))
 
 
-def codes(d: dt.DType) -> tuple[np.ndarray, np.ndarray]:
+def codes(d: dt.Dtype) -> tuple[np.ndarray, np.ndarray]:
     """Every positive nonzero finite value as (integer significand, power of two), from the layout alone."""
     exponent = np.arange(1 << d.exp_bits, dtype=np.int64)
     if d.has_inf:
@@ -29,7 +29,7 @@ def codes(d: dt.DType) -> tuple[np.ndarray, np.ndarray]:
     return significand[keep], power[keep]
 
 
-def holds(a: dt.DType, significand: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def holds(a: dt.Dtype, significand: np.ndarray, power: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Per value: in the range of ``a``, and exactly a value of ``a``."""
     top = np.floor(np.log2(significand.astype(np.float64))).astype(np.int64) + power
     highest = (1 << a.exp_bits) - 1 - int(a.has_inf) - a.bias
@@ -43,55 +43,55 @@ def holds(a: dt.DType, significand: np.ndarray, power: np.ndarray) -> tuple[np.n
 
 
 @pytest.mark.parametrize("a", FORMATS, ids=lambda d: d.name)
-@pytest.mark.parametrize("b", [dt.FP16, dt.acc(14)], ids=lambda d: d.name)
-def test_predicates_agree_with_every_code(a: dt.DType, b: dt.DType) -> None:
+@pytest.mark.parametrize("b", [dt.FP16, dt.accumulator(14)], ids=lambda d: d.name)
+def test_predicates_agree_with_every_code(a: dt.Dtype, b: dt.Dtype) -> None:
     in_range, exact = holds(a, *codes(b))
     # a value may round up past the largest finite one although its own binade exists
-    assert dt.is_exact_from(a, b) == bool(exact.all())
-    biggest = dt.max_fin(b) <= dt.max_fin(a)
-    assert dt.contains_range_of(a, b) == (bool(in_range.all()) and biggest)
+    assert a.is_exact_from(b) == bool(exact.all())
+    biggest = b.max_fin <= a.max_fin
+    assert a.contains_range_of(b) == (bool(in_range.all()) and biggest)
 
 
 def test_table_of_the_page() -> None:
     """The rows of section 2 as the page states them."""
     e8, f16, f32 = dt.E8M15, dt.FP16, dt.FP32
-    assert dt.contains_range_of(e8, f16)
-    assert dt.is_exact_from(e8, f16)
-    assert dt.contains_range_of(f32, e8)
-    assert dt.is_exact_from(f32, e8)
-    assert not dt.contains_range_of(e8, f32)
-    assert not dt.is_exact_from(e8, f32)
-    assert dt.contains_range_of(e8, dt.acc(14))
-    assert dt.is_exact_from(e8, dt.acc(14))
-    assert dt.contains_range_of(e8, dt.acc(16))
-    assert not dt.is_exact_from(e8, dt.acc(16))
-    assert not any(dt.contains_range_of(f16, b) for b in (f32, e8, dt.acc(14)))
+    assert e8.contains_range_of(f16)
+    assert e8.is_exact_from(f16)
+    assert f32.contains_range_of(e8)
+    assert f32.is_exact_from(e8)
+    assert not e8.contains_range_of(f32)
+    assert not e8.is_exact_from(f32)
+    assert e8.contains_range_of(dt.accumulator(14))
+    assert e8.is_exact_from(dt.accumulator(14))
+    assert e8.contains_range_of(dt.accumulator(16))
+    assert not e8.is_exact_from(dt.accumulator(16))
+    assert not any(f16.contains_range_of(b) for b in (f32, e8, dt.accumulator(14)))
 
 
 def test_limits_are_exact() -> None:
-    assert dt.max_fin(dt.FP16) == 65504
-    assert dt.min_pos(dt.FP16) == Fraction(1, 1 << 24)
-    assert dt.max_fin(dt.FP32) == Fraction(float(np.finfo(np.float32).max))
-    assert dt.min_pos(dt.E8M15) == Fraction(1, 1 << 126)
-    assert dt.max_fin(dt.acc(14)) == Fraction((1 << 15) - 1, 1 << 14) * (1 << 64)
+    assert dt.FP16.max_fin == 65504
+    assert dt.FP16.min_pos == Fraction(1, 1 << 24)
+    assert dt.FP32.max_fin == Fraction(float(np.finfo(np.float32).max))
+    assert dt.E8M15.min_pos == Fraction(1, 1 << 126)
+    assert dt.accumulator(14).max_fin == Fraction((1 << 15) - 1, 1 << 14) * (1 << 64)
 
 
 def test_memory_formats() -> None:
     assert [dt.FP16.nbytes, dt.FP32.nbytes, dt.MXFP7.nbytes] == [2, 4, 1]
-    for inside in (dt.E8M15, dt.acc(14)):
+    for inside in (dt.E8M15, dt.accumulator(14)):
         with pytest.raises(CompileError, match="only inside a unit"):
             _ = inside.nbytes
 
 
 def test_names() -> None:
-    assert dt.of("acc(16)") == dt.acc(16)
+    assert dt.of("acc(16)") == dt.accumulator(16)
     assert dt.of("fp16") is dt.FP16
     with pytest.raises(CompileError, match="'bf16' is unknown; known: fp32"):
         dt.of("bf16")
     with pytest.raises(CompileError, match=r"9\.\.24"):
         dt.of("acc(3)")
     with pytest.raises(CompileError, match="mxfp7 is no plain float"):
-        dt.max_fin(dt.MXFP7)
+        _ = dt.MXFP7.max_fin
 
 
 @pytest.mark.parametrize(
@@ -106,3 +106,30 @@ def test_range_notes(bound: float | None, proven: bool, text: str) -> None:
     note = dt.RangeNote("y", bound)
     assert note.proven is proven
     assert note.text() == text
+
+
+def test_rounding_to_fp16_and_fp32_is_ieee() -> None:
+    """Against numpy's own conversion, halfway cases and subnormals included; FP16 saturates."""
+    rng = np.random.default_rng(5)
+    v = np.concatenate([np.ldexp(rng.standard_normal(200_000), rng.integers(-30, 20, 200_000)), [0.0, -0.0]])
+    halves = (np.arange(1, 1 << 15, dtype=np.uint16).view(np.float16).astype(np.float64)[:-1024] * 2) / 2
+    v = np.concatenate([v, halves, (halves[1:] + halves[:-1]) / 2])
+    inside = np.abs(v) <= 65504
+    with np.errstate(over="ignore"):
+        want = np.where(inside, v.astype(np.float16), np.copysign(65504, v)).astype(np.float64)
+    got = dt.FP16.round(v)
+    assert np.array_equal(got, want)
+    assert np.array_equal(np.signbit(got), np.signbit(v))
+    assert np.array_equal(dt.FP32.round(v), v.astype(np.float32).astype(np.float64))
+
+
+def test_e8m15_codes() -> None:
+    """Known codes, flush below the smallest normal, infinity above the largest."""
+    known = {0.0: 0, 1.0: 0x3F8000, -1.0: 0xBF8000, 1.5: 0x3FC000, 2.0**-127: 0, 1e39: 0x7F8000}
+    for value, code in known.items():
+        assert dt.e8m15_bits(value) == code
+    assert dt.e8m15_bits(-0.0) == 0x800000
+    assert dt.e8m15_bits(1 + 2.0**-16) == 0x3F8000
+    assert dt.e8m15_bits(1 + 3 * 2.0**-16) == 0x3F8002
+    with pytest.raises(ValueError, match="not a number"):
+        dt.e8m15_bits(float("nan"))

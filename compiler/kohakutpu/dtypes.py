@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 """Number formats as values, and what is proven about conversions between them (docs/spec/compiler.md 2).
 
-Nothing here converts a number: the arithmetic is in :mod:`kohakutpu.model.numerics`. A pass asks these
-predicates before it removes a pair of conversions or places a value in memory.
+A pass asks these predicates before it removes a pair of conversions or places a value in memory. The arithmetic
+of the units is in :mod:`kohakutpu.model.numerics`; :meth:`Dtype.round` is the rounding the reference interpreter
+applies to exact results.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from kohakutpu.errors import CompileError
 
 LAYER = "leaf"
 
+F64 = npt.NDArray[np.float64]
 Overflow = Literal["inf", "saturate"]
 
 
 @dataclass(frozen=True)
-class DType:
+class Dtype:
     """A number format.
 
     Args:
@@ -28,7 +33,7 @@ class DType:
             magnitude bits, 0.
         has_subnormals: exponent 0 holds values below the smallest normal.
         has_inf: the topmost exponent is infinity and NaN; otherwise it is an ordinary binade.
-        overflow: what a conversion into the format gives beyond its largest finite value.
+        overflow: what a finite value beyond the largest one becomes.
         block: elements that share one scale (1 if none).
         memory: a buffer in DRAM or staging may hold it.
         engine: unit type that computes in it, "" if none does.
@@ -46,10 +51,9 @@ class DType:
     memory: bool = True
     engine: str = ""
 
-    @property
-    def is_float(self) -> bool:
-        """A sign, exponent and fraction format without a block scale."""
-        return self.exp_bits > 0 and self.block == 1
+    def _float(self) -> None:
+        if self.exp_bits == 0 or self.block > 1:
+            raise CompileError(f"{self.name} is no plain float; ranges compare fp32, fp16, e8m15 and acc(MW)")
 
     @property
     def nbytes(self) -> int:
@@ -62,31 +66,81 @@ class DType:
             raise CompileError(f"{self.name} exists only inside a unit; a buffer holds fp16 or fp32 instead")
         return self.bits // 8
 
+    @property
+    def max_fin(self) -> float:
+        """Largest finite value; exact, for every format here fits float64.
 
-FP32 = DType("fp32", 32, 8, 23, 127, True, True, "inf")
-FP16 = DType("fp16", 16, 5, 10, 15, True, True, "saturate")
-E8M15 = DType("e8m15", 24, 8, 15, 127, False, True, "inf", memory=False, engine="VC")
-MXFP7 = DType("mxfp7", 8, 5, 6, 20, False, False, "saturate", block=32, engine="MG")
-INT8 = DType("int8", 8, 0, 7, 0, False, False, "saturate")
-INT16 = DType("int16", 16, 0, 15, 0, False, False, "saturate")
-INT32 = DType("int32", 32, 0, 31, 0, False, False, "saturate")
+        Raises:
+            CompileError: a format that is no plain float.
+        """
+        self._float()
+        top = (1 << self.exp_bits) - 1 - int(self.has_inf)
+        return math.ldexp((1 << (self.man_bits + 1)) - 1, top - self.bias - self.man_bits)
+
+    @property
+    def min_pos(self) -> float:
+        """Smallest positive value, exact; a subnormal if there are any.
+
+        Raises:
+            CompileError: a format that is no plain float.
+        """
+        self._float()
+        return math.ldexp(1.0, 1 - self.bias - (self.man_bits if self.has_subnormals else 0))
+
+    def contains_range_of(self, other: Dtype) -> bool:
+        """No finite ``other`` overflows, and no nonzero one lies below what this format holds."""
+        return self.max_fin >= other.max_fin and self.min_pos <= other.min_pos
+
+    def is_exact_from(self, other: Dtype) -> bool:
+        """Every finite ``other`` is a value of this format.
+
+        A format without subnormals holds those of ``other`` as normals, which the range condition covers.
+        """
+        return self.contains_range_of(other) and self.man_bits >= other.man_bits
+
+    def round(self, values: npt.ArrayLike) -> F64:
+        """float64, the shape of ``values``: to nearest, ties to even, below the smallest value to a signed zero.
+
+        Infinities and NaN stay as they are.
+        """
+        limit = self.max_fin if self.overflow == "saturate" else math.inf
+        v = np.asarray(values, dtype=np.float64)
+        finite = np.isfinite(v)
+        mantissa, exponent = np.frexp(np.where(finite, v, 0.0))
+        low = exponent - self.man_bits - 1
+        if self.has_subnormals:
+            low = np.maximum(low, 1 - self.bias - self.man_bits)
+        out = np.ldexp(np.rint(np.ldexp(mantissa, exponent - low)), low)
+        out = np.where(np.abs(out) < self.min_pos, np.copysign(0.0, v), out)
+        out = np.where(np.abs(out) > self.max_fin, np.copysign(limit, v), out)
+        return np.where(finite, out, v)
 
 
-def acc(mw: int = 14) -> DType:
-    """ACC(mw), the resident tile of a cluster built with ACC_MW = ``mw``.
+FP32 = Dtype("fp32", 32, 8, 23, 127, True, True, "inf")
+FP16 = Dtype("fp16", 16, 5, 10, 15, True, True, "saturate")
+E8M15 = Dtype("e8m15", 24, 8, 15, 127, False, True, "inf", memory=False, engine="VC")
+MXFP7 = Dtype("mxfp7", 8, 5, 6, 20, False, False, "saturate", block=32, engine="MG")
+INT8 = Dtype("int8", 8, 0, 7, 0, False, False, "saturate")
+INT16 = Dtype("int16", 16, 0, 15, 0, False, False, "saturate")
+INT32 = Dtype("int32", 32, 0, 31, 0, False, False, "saturate")
+
+
+def accumulator(man_bits: int = 14) -> Dtype:
+    """ACC(mw), the resident tile of a cluster built with that many fraction bits.
 
     Raises:
-        CompileError: a fraction width that no cluster is built with (docs/spec/numerics.md 2).
+        CompileError: a width that no cluster is built with (docs/spec/numerics.md 2).
     """
-    if not 9 <= mw <= 24:
-        raise CompileError(f"ACC({mw}): the fraction of a resident tile has 9..24 bits")
-    return DType(f"acc({mw})", mw + 8, 7, mw, 63, False, False, "saturate", memory=False, engine="MG")
+    if not 9 <= man_bits <= 24:
+        raise CompileError(f"acc({man_bits}): the fraction of a resident tile has 9..24 bits")
+    name = f"acc({man_bits})"
+    return Dtype(name, man_bits + 8, 7, man_bits, 63, False, False, "saturate", memory=False, engine="MG")
 
 
 BY_NAME = {d.name: d for d in (FP32, FP16, E8M15, MXFP7, INT8, INT16, INT32)}
 
 
-def of(name: str) -> DType:
+def of(name: str) -> Dtype:
     """The format called ``name``; "acc(14)" and its like included.
 
     Raises:
@@ -95,48 +149,26 @@ def of(name: str) -> DType:
     if name in BY_NAME:
         return BY_NAME[name]
     if name.startswith("acc(") and name.endswith(")") and name[4:-1].isdigit():
-        return acc(int(name[4:-1]))
+        return accumulator(int(name[4:-1]))
     raise CompileError(f"dtype {name!r} is unknown; known: {', '.join(BY_NAME)}, acc(MW)")
 
 
-def _float(d: DType) -> None:
-    if not d.is_float:
-        raise CompileError(f"{d.name} is no plain float; ranges compare fp32, fp16, e8m15 and acc(MW)")
-
-
-def max_fin(d: DType) -> Fraction:
-    """Largest finite value, exact.
+def e8m15_bits(value: float) -> int:
+    """The 24-bit code nearest to ``value``, ties to even.
 
     Raises:
-        CompileError: a format that is no plain float.
+        ValueError: not a number.
     """
-    _float(d)
-    top = (1 << d.exp_bits) - 1 - (1 if d.has_inf else 0)
-    return (2 - Fraction(1, 1 << d.man_bits)) * Fraction(2) ** (top - d.bias)
-
-
-def min_pos(d: DType) -> Fraction:
-    """Smallest positive value, exact; a subnormal if the format has them.
-
-    Raises:
-        CompileError: a format that is no plain float.
-    """
-    _float(d)
-    smallest_normal = Fraction(2) ** (1 - d.bias)
-    return smallest_normal / (1 << d.man_bits) if d.has_subnormals else smallest_normal
-
-
-def contains_range_of(a: DType, b: DType) -> bool:
-    """No finite ``b`` overflows ``a`` and no nonzero ``b`` lies below what ``a`` can hold."""
-    return max_fin(a) >= max_fin(b) and min_pos(a) <= min_pos(b)
-
-
-def is_exact_from(a: DType, b: DType) -> bool:
-    """Every finite ``b`` is an ``a``.
-
-    ``a`` without subnormals holds the subnormals of ``b`` as normals, which the range condition covers.
-    """
-    return contains_range_of(a, b) and a.man_bits >= b.man_bits
+    if math.isnan(value):
+        raise ValueError("a constant is not a number")
+    rounded = float(E8M15.round(value))
+    sign = int(math.copysign(1, rounded) < 0) << 23
+    if math.isinf(rounded):
+        return sign | 0xFF << 15
+    if rounded == 0:
+        return sign
+    mantissa, exponent = math.frexp(abs(rounded))
+    return sign | (exponent + E8M15.bias - 1) << 15 | int(mantissa * (1 << 16)) - (1 << 15)
 
 
 @dataclass(frozen=True)
@@ -154,11 +186,11 @@ class RangeNote:
     @property
     def proven(self) -> bool:
         """The value cannot saturate."""
-        return self.bound is not None and self.bound <= float(max_fin(FP16))
+        return self.bound is not None and self.bound <= FP16.max_fin
 
     def text(self) -> str:
         """One line of the compile report."""
-        limit = f"{float(max_fin(FP16)):.0f}"
+        limit = f"{FP16.max_fin:.0f}"
         if self.bound is None:
             return f"{self.value}: bound unknown, saturates at {limit}"
         if self.proven:
