@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Yosys: the whole RTL elaborates, holds no latch, and what each module costs.
 
-    python benchmarks/synthesis.py [--modules mg_lane,router] [--timeout 900]
+    python benchmarks/synthesis.py [--modules mg_lane,router] [--timeout 900] [--markdown]
 
 ``synth_xilinx -family xcup`` on every module with its children, flattened, default parameters.
-DSP, BRAM and URAM are what Yosys infers; the cluster's array is counted in its DSP-shaped form
-(``MODEL`` = 0).
+DSP, BRAM and URAM are what Yosys infers; the cluster is counted in its DSP-shaped form (``MODEL`` = 0).
+``mm_mesh`` is the generated machine with such a cluster. The result file keeps the rows of modules that are not
+named, as long as the tool is the same.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = Path(__file__).parent / "results" / "synthesis.json"
 MACHINE = ROOT / "spec" / "machines" / "mm_mesh.toml"
+WHOLE = "mm_mesh"
 TOPS = [
-    "router", "link_slice", "link_afifo", "fifo_sync", "skid2", "cu_base", "cud_rx", "orch", "ctl_engine",
-    "port_hub", "mag", "mg_lane", "mg_array", "mg_unit",
+    "skid2", "fifo_sync", "link_slice", "link_afifo", "router", "cu_base", "cud_rx", "port_hub", "orch",
+    "ctl_engine", "mag", "mg_lane", "mg_array", "mg_unit", "mg_cluster", WHOLE,
 ]  # fmt: skip
-DSP_FORM = {"mg_array": {"MODEL": 0}}
+DSP_FORM = ("mg_array", "mg_unit", "mg_cluster")
 CELLS = {
     "LUT": r"LUT[1-6]$",
     "LUTRAM": r"RAM(32|64|128|256)",
@@ -71,28 +73,35 @@ def yosys(script: str, timeout: int, folder: str | None = None) -> tuple[int, st
     return done.returncode, done.stdout + done.stderr
 
 
-def elaborate(timeout: int) -> dict[str, object]:
-    """Elaborate the generated machine top with everything below it and look for latches."""
+def machine_top(folder: str) -> str:
+    """Generate the machine's top, its cluster in DSP form; its path from the repository's root."""
     sys.path[:0] = [str(ROOT / "compiler")]
     from kohakutpu.mesh import generate
 
+    picture = Path(folder) / MACHINE.name
+    picture.write_text(MACHINE.read_text(encoding="utf-8") + "unit.mg.params.MODEL = 0\n", encoding="utf-8")
+    generate(picture, folder)
+    return str((Path(folder) / f"{WHOLE}.v").relative_to(ROOT))
+
+
+def elaborate(timeout: int) -> dict[str, object]:
+    """Elaborate the generated machine top with everything below it and look for latches."""
     with tempfile.TemporaryDirectory(dir=ROOT / "sim_build") as folder:
-        generate(MACHINE, folder)
-        top = str((Path(folder) / "mm_mesh.v").relative_to(ROOT))
-        reads = "; ".join(f"read_verilog -Irtl/include {f}" for f in [*sources(), top])
+        reads = "; ".join(f"read_verilog -Irtl/include {f}" for f in [*sources(), machine_top(folder)])
         start = time.monotonic()
-        checks = "hierarchy -check -top mm_mesh; proc; check -assert; select -assert-none t:$dlatch t:$adlatch"
+        checks = f"hierarchy -check -top {WHOLE}; proc; check -assert; select -assert-none t:$dlatch t:$adlatch"
         code, log = yosys(f"{reads}; {checks}", timeout)
     if code:
-        raise SystemExit(f"mm_mesh does not elaborate:\n{log[-2000:]}")
-    return {"top": "mm_mesh", "files": len(sources()), "latches": 0, "seconds": round(time.monotonic() - start, 1)}
+        raise SystemExit(f"{WHOLE} does not elaborate:\n{log[-2000:]}")
+    return {"top": WHOLE, "files": len(sources()), "latches": 0, "seconds": round(time.monotonic() - start, 1)}
 
 
 def synthesise(module: str, timeout: int) -> dict[str, object]:
     """Cell counts of one module after ``synth_xilinx``."""
-    reads = "; ".join(f"read_verilog -Irtl/include {f}" for f in sources())
-    params = "".join(f"chparam -set {k} {v} {module}; " for k, v in DSP_FORM.get(module, {}).items())
+    params = f"chparam -set MODEL 0 {module}; " if module in DSP_FORM else ""
     with tempfile.TemporaryDirectory(dir=ROOT / "sim_build") as folder:
+        files = [*sources(), *([machine_top(folder)] if module == WHOLE else [])]
+        reads = "; ".join(f"read_verilog -Irtl/include {f}" for f in files)
         stat = Path(folder) / "stat.json"
         where = stat.relative_to(ROOT)
         script = (
@@ -109,23 +118,38 @@ def synthesise(module: str, timeout: int) -> dict[str, object]:
     return row
 
 
+def merged(fresh: list[dict[str, object]], tool: str) -> list[dict[str, object]]:
+    """``fresh`` and the stored rows of other modules made with the same tool, in the order of ``TOPS``."""
+    stored = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else {}
+    kept = stored.get("modules", []) if stored.get("tool") == tool else []
+    rows = {str(r["module"]): r for r in [*kept, *fresh]}
+    return sorted(rows.values(), key=lambda r: (r["module"] not in TOPS, [*TOPS, r["module"]].index(r["module"])))
+
+
 def main() -> None:
     """Elaborate, synthesise, print, store."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--modules", default=",".join(TOPS))
     parser.add_argument("--timeout", type=int, default=1200)
+    parser.add_argument("--markdown", action="store_true", help="print the table of benchmarks/README.md")
     args = parser.parse_args()
     (ROOT / "sim_build").mkdir(exist_ok=True)
+    tool = version()
     whole = elaborate(args.timeout)
-    print(f"mm_mesh elaborates: {whole['files']} files, no latch, {whole['seconds']} s")
-    rows = []
+    print(f"{WHOLE} elaborates: {whole['files']} files, no latch, {whole['seconds']} s")
+    rows: list[dict[str, object]] = []
     for module in args.modules.split(","):
-        rows.append(synthesise(module, args.timeout))
-        print(rows[-1], flush=True)
+        fresh = synthesise(module, args.timeout)
+        print(fresh, flush=True)
+        rows = merged([fresh], tool)
         RESULT.parent.mkdir(exist_ok=True)
-        RESULT.write_text(
-            json.dumps({"tool": version(), "family": "xcup", "elaboration": whole, "modules": rows}, indent=1) + "\n"
-        )
+        text = json.dumps({"tool": tool, "family": "xcup", "elaboration": whole, "modules": rows}, indent=1)
+        RESULT.write_text(text + "\n", encoding="utf-8")
+    if args.markdown:
+        print("| module | " + " | ".join(CELLS) + " |\n|---|" + "---|" * len(CELLS))
+        for row in rows:
+            print(f"| `{row['module']}` | " + " | ".join(str(row.get(c, "-")) for c in CELLS) + " |")
+        return
     table = Table(box=None, pad_edge=False, title="yosys synth_xilinx -family xcup")
     for head in ("module", *CELLS):
         table.add_column(head)

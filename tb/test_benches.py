@@ -5,13 +5,15 @@ import os
 
 import pytest
 
-from kohakubench.bench import Bench, discover
+from kohakubench.bench import Bench, survey
 from kohakubench.build import BuildError, Options
 from kohakubench.run import Request, run
 
+FOUND, BROKEN = survey()
+
 
 def _cases():
-    for bench in discover():
+    for bench in FOUND:
         tier = getattr(pytest.mark, bench.tier)
         for variant in (None, *bench.variants):
             marks = [tier]
@@ -22,9 +24,15 @@ def _cases():
 
 
 def _mutations():
-    for bench in discover():
+    for bench in FOUND:
         for name in bench.mutations:
             yield pytest.param(bench, name, id=f"{bench.name}-{name}")
+
+
+@pytest.mark.unit
+def test_every_bench_file_loads() -> None:
+    """A file that does not import is reported here and stops no other bench."""
+    assert not BROKEN, "\n".join(BROKEN.values())
 
 
 @pytest.mark.parametrize(("bench", "variant"), list(_cases()))

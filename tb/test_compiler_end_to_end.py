@@ -106,7 +106,8 @@ def test_printed_levels() -> None:
         "out c: tile:1x1:16x16 64x64 at 0x2000, 8192 bytes\n"
         "band MG contract 64x64x64 grid=1x1x1 tile=gm16,gn16,nk2 chunks=1 reads=a,b writes=c "
         "resident=- double=a,b tier=dram role=compute out=emit\n"
-        "  dealt unit 0: 1"
+        "  dealt unit 0: 1\n"
+        "note: c: FP16, bound unknown, saturates at 65504"
     )
     assert "c = contract(a, b)" in compiled.text()
     assert "gemm gm=16 gn=16 nk=2 acc=0 emit=1 at=0x2000" in compiled.text()

@@ -15,8 +15,10 @@ from kohakubench.programs import description, device, operands, reference, resul
 from kohakudriver import Device, DriverError, Signal, fault_text
 from kohakudriver import generated as g
 from kohakudriver.registers import address, fields, pack
-from kohakutpu.isa import cluster
+from kohakutpu.isa import cluster, mover
+from kohakutpu.isa.address import staging
 from kohakutpu.model.transport import ModelError, ModelTransport
+from kohakutpu.walks import contiguous
 
 pytestmark = pytest.mark.unit
 
@@ -43,8 +45,8 @@ class Wrapped:
         return [self.answers.get(a, v) for a, v in zip(addresses, values, strict=True)]
 
 
-def wrapped(clusters: int = 1) -> tuple[Device, Wrapped]:
-    transport = Wrapped(ModelTransport(description(clusters)))
+def wrapped(clusters: int = 1, **changed: Any) -> tuple[Device, Wrapped]:
+    transport = Wrapped(ModelTransport(description(clusters, **changed)))
     return Device(transport), transport
 
 
@@ -270,18 +272,28 @@ def test_slots_and_headers() -> None:
 
 def test_mover_rounds() -> None:
     """Item 5: a round that moves clears the mover's sticky bits first and fails on them afterwards."""
-    dev, transport = wrapped()
-    r = Round(0, (Move(((0, 1 << 16),)),), ())
-    done = dev.run_round(r)
+    dev, transport = wrapped(stage_bytes=2 << 20)
+    data = bytes(range(256)) * 2
+    dev.write(0x1000, data)
+    good = mover.copy(contiguous(0x1000, 16), contiguous(staging(64), 16))
+    bad = mover.copy(contiguous(0x1000, 4), contiguous(1 << 38, 4))
+    done = dev.run_round(Round(0, (Move(good), Move(good)), ()))
     assert (address("MV_CLEAR"), 3) in transport.writes
-    assert "ERR_STAT.aux_absent" in done.problems()
-    transport.answers = {
-        address("AUX_STAT"): pack("MV_STAT", sticky=1, fault=g.MoverFault.F_RANGE, moves=2),
-        address("ERR_STAT"): 0,
-    }
-    done = dev.run_round(r)
+    assert not done.failed, done.problems()
+    assert dev.read(staging(64), 512) == data
+    assert (done.dram_words, done.stage_words) == ((32, 0), (0, 32))
+    # the fault of the first move is still seen after the second one
+    done = dev.run_round(Round(1, (Move(bad), Move(good)), ()))
     assert done.failed
-    assert done.problems() == ["AUX_STAT: mover fault F_RANGE after 2 moves"]
+    assert done.problems() == [
+        "MEM_FAULT M_RSVD at address 0x4000000000, requester MOVER",
+        "AUX_STAT: a move before the last one faulted, after 3 moves",
+    ]
+    assert not dev.run_round(Round(2, (Move(good),), ())).failed
+    transport.answers = {address("AUX_STAT"): pack("MV_STAT", sticky=1, fault=g.MoverFault.F_RANGE, moves=2)}
+    assert dev.run_round(Round(3, (Move(good),), ())).problems() == [
+        "AUX_STAT: mover fault F_RANGE after 2 moves"
+    ]
 
 
 def test_signals_of_unknown_sequence() -> None:

@@ -207,6 +207,18 @@ def _no_fields(raw: dict[str, Any]) -> None:
     raw["fabric"]["fields"] = [item for item in fields if item.get("register") != "RX_POP"]
 
 
+def _transform_without_words(raw: dict[str, Any]) -> None:
+    del raw["memory"]["mover"]["xform_words"]["GRANULE"]
+
+
+def _adapter_outside(raw: dict[str, Any]) -> None:
+    raw["memory"]["adapter"]["index_hi"] = 0xE3
+
+
+def _adapter_depth(raw: dict[str, Any]) -> None:
+    raw["memory"]["adapter"]["registers"][0]["reset"] += 1
+
+
 VIOLATIONS: list[tuple[Callable[[dict[str, Any]], None], str]] = [
     (_gap, "MEM_RD_REQ: bits [215:215] belong to no field"),
     (_overlap, "MEM_RD_REQ.count: [200:192] overlaps the field above it"),
@@ -229,6 +241,9 @@ VIOLATIONS: list[tuple[Callable[[dict[str, Any]], None], str]] = [
     (_unknown_enum, "vector format CVT: unknown enumeration type"),
     (_unit_type, "unit type of the cluster: 19783 and 19784"),
     (_no_fields, "register RX_POP has no field list"),
+    (_transform_without_words, "mover transforms: every occupant needs its words per entry, and only those"),
+    (_adapter_outside, "adapter register STATUS: index 228 is outside the adapter's range"),
+    (_adapter_depth, "adapter CAPS.depth: 8192 and 8193"),
 ]
 
 
@@ -295,6 +310,10 @@ def test_names_the_contract_fixes() -> None:
         "KT_MG_F_GEMM_A": "8'h05",
         "KT_MG_A_SPLIT": "8'h89",
         "KT_MV_F_WALK": "4'd10",
+        "KT_MV_XFORM_QUANTISE_IN": "8",
+        "KT_MV_HDR_RESET": "64'h0000100000000000",
+        "KT_AD_CAPS_RESET": "64'h0002011200002000",
+        "KT_IDX_AD_HI": "8'hE7",
         "KT_VC_F_ENV": "8'h12",
         "KT_NODE_STATUS_SIGNAL_COUNT": "23:8",
     }
@@ -307,6 +326,11 @@ def test_driver_tables_equal_compiler_tables() -> None:
         assert isa.LAYOUTS[name] == layout
     assert driver.REGISTERS == isa.REGISTERS
     assert driver.HOST_MAP == isa.HOST_MAP
+    for name in ("AD_REGISTERS", "MV_XFORM_WORDS", "MV_CHECK_ORDER", "MEM_FAULT_ORDER"):
+        assert getattr(driver, name) == getattr(isa, name)
+    assert {n.removeprefix("AD_"): row[0] for n, row in isa.AD_REGISTERS.items()} == {
+        i.name: int(i) for i in isa.AdapterIndex
+    }
     for name in ("Signal", "MemFault", "MoverFault", "ClusterFault", "VectorFault", "EngineError"):
         assert {c.name: c.value for c in getattr(driver, name)} == {
             c.name: c.value for c in getattr(isa, name)

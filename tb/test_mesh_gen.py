@@ -48,6 +48,21 @@ def grid(nx, ny, cells, fill="."):
     ]
 
 
+CROSSINGS = {
+    **UNITS,
+    "mem": {"kind": "memory", "params": {"WR_SLOTS": 16}},
+    "vc": {"kind": "vector", "clock": "fast"},
+    "mg": {"kind": "cluster", "clock": "Slow_2"},
+    "x": {"kind": "external", "clock": "fast"},
+    "c": {"kind": "custom", "module": "traffic_node", "clock": "third"},
+    "m": {"kind": "custom", "module": "traffic_node"},
+}
+ADAPTERS = {
+    **UNITS,
+    "mem": {"kind": "memory", "params": {"HOST": 0, "MOVER": 0, "STAGE": 0}},
+    "vc": {"kind": "vector", "clock": "fast", "adapter": 512},
+    "mg": {"kind": "cluster", "adapter": 8192},
+}
 FOUR_PORTS = {(0, 1): "mem", (0, 14): "mem", (15, 1): "mem", (15, 14): "mem"}
 VALID = {
     "1x1_hub": picture(grid(1, 1, {(0, 1): "mem", (1, 1): "mg"})),
@@ -68,6 +83,13 @@ VALID = {
         grid(2, 2, {(0, 1): "mem", (1, 1): "x", (2, 2): "x"}),
         control={"attach": "hub", "engine": False, "stage_flits": 64, "ncmd": 16, "poll_ivl": 3},
     ),
+    "2x2_crossings": picture(
+        grid(2, 2, {(0, 1): "mem", (1, 0): "vc", (1, 1): "mg", (2, 1): "x", (3, 2): "c", (2, 2): "m"}), unit=CROSSINGS
+    ),
+    "1x1_crossings_token": picture(
+        grid(1, 1, {(0, 1): "mem", (1, 1): "agt", (2, 1): "x", (1, 2): "x"}), attach="token", unit=CROSSINGS
+    ),
+    "2x1_adapters": picture(grid(2, 1, {(0, 1): "mem", (1, 0): "vc", (1, 1): "mg", (2, 1): "mg"}), unit=ADAPTERS),
     "14x1": picture(grid(14, 1, {(0, 1): "mem"}, "mg"), slots=64),
     "1x14_mesh_3": picture(grid(1, 14, {(1, 15): "mem", (1, 7): "vc"}), mesh_id=3),
     "14x14_four_ports": picture(
@@ -117,14 +139,12 @@ def test_valid_picture_lints_clean(name, tmp_path):
     """Top and checked top of a valid picture have no warning; the units are stand-ins with the real ports."""
     out = tmp_path / "out"
     generate(write(tmp_path, VALID[name]), out)
-    hub = ["rtl/control"] if VALID[name]["control"]["attach"] == "hub" else []
-    if hub:  # only the hub itself is the real one; the rest of the folder would hide the stand-ins
-        folder = tmp_path / "hub"
-        folder.mkdir()
-        (folder / "port_hub.v").write_text((ROOT / "rtl/control/port_hub.v").read_text())
-        hub = [folder]
+    folder = tmp_path / "real"  # hub and adapter are the real ones; the rest of their folders would hide the stand-ins
+    folder.mkdir()
+    for path in [ROOT / "rtl/control/port_hub.v", *(ROOT / "rtl/memory").glob("mag_ad*.v")]:
+        (folder / path.name).write_text(path.read_text())
     small = load(tmp_path / "m.toml").nx <= 4  # a thousand checkers cost minutes and show nothing new
-    assert lint(out, "m_checked" if small else "m", *hub) == ""
+    assert lint(out, "m_checked" if small else "m", folder) == ""
 
 
 @pytest.mark.parametrize("machine", sorted(p.stem for p in MACHINES.glob("*.toml")))
@@ -249,14 +269,22 @@ BROKEN = {
         change(rows=grid(2, 2, {**SMALL, (2, 2): "m2"}), unit=unit(m2={**MG, "params": {"TILES": 64}})),
         r"row 2, column 2: params of 'm2' differ from those of 'mg'",
     ),
-    "clock": (change(unit=unit(mg={**MG, "clock": "fast"})), r"unit.mg.clock = 'fast'"),
+    "clock_no_name": (change(unit=unit(mg={**MG, "clock": "2x"})), r"unit.mg.clock = '2x': \"mesh\" or the name"),
+    "clock_no_string": (change(unit=unit(mg={**MG, "clock": 2})), r"unit.mg.clock = 2: \"mesh\" or the name"),
+    "clock_memory": (
+        change(unit=unit(mem={"kind": "memory", "clock": "fast"})),
+        r"unit.mem.clock = 'fast': only cluster, vector, custom, external .* write \"mesh\"",
+    ),
+    "clock_orchestrator": (
+        change(unit=unit(agt={"kind": "orchestrator", "clock": "fast"})),
+        r"unit.agt.clock = 'fast': only",
+    ),
     "adapter_kind": (
         change(unit=unit(mem={"kind": "memory", "adapter": 512})),
         r"unit.mem.adapter = 512: only",
     ),
     "adapter_lines": (change(unit=unit(mg={**MG, "adapter": 600})), r"unit.mg.adapter = 600: a power of two"),
     "adapter_negative": (change(unit=unit(mg={**MG, "adapter": -1})), r"unit.mg.adapter = -1"),
-    "adapter_not_built": (change(unit=unit(mg={**MG, "adapter": 512})), r"unit.mg.adapter = 512: this build"),
 }
 
 
@@ -389,7 +417,11 @@ def test_json_agrees_with_the_top(name, tmp_path):
         text["wr_slots"],
         text["dram_bytes"],
     )
-    assert (int(agent["MESH_ID"]), text["stage_bytes"]) == (text["mesh_id"], 0)
+    stage = 128 * int(agent["STAGE_ENTRIES"]) if int(agent["STAGE"]) else 0
+    assert (int(agent["MESH_ID"]), text["stage_bytes"]) == (text["mesh_id"], stage)
+    lines = {int(p["DEPTH"]) for m, p, _ in built.values() if m == "mag_adapter"}
+    assert lines == {n for n in text["adapter_lines"].values() if n}
+    assert ("adapter_l2" in text["features"], "stage_l2" in text["features"]) == (bool(lines), bool(stage))
     (orch,) = (p for m, p, _ in built.values() if m == "orch")
     assert [int(orch["ORC_X"]), int(orch["ORC_Y"])] == text["orch"]
     assert int(orch["NODE_MAP"].split("h")[1], 16) == node_map
@@ -411,7 +443,7 @@ def test_every_link_has_one_driver_and_one_listener(name, tmp_path):
     drives = re.findall(r"\.\w*(?:out|orc_out|eng_out)_valid +\(\{?([^)}]*)\}?\)", text)
     drivers = [n.strip() for group in drives for n in group.split(",")]
     drivers += re.findall(r"assign (\w+_valid) = \w+_in_valid;", text)
-    reads = re.findall(r"\.\w*(?:_in)_valid +\(\{?([^)}]*)\}?\)", text)
+    reads = re.findall(r"\.\w*in_valid +\(\{?([^)}]*)\}?\)", text)
     readers = [n.strip() for group in reads for n in group.split(",")]
     readers += re.findall(r"assign \w+_out_valid = (\w+_valid);", text)
     for b in bundles:
@@ -419,6 +451,61 @@ def test_every_link_has_one_driver_and_one_listener(name, tmp_path):
         assert readers.count(f"{b}_valid") == 1, b
         assert checked.count(f" chk_{b} (") == 1, b
     assert checked.count("link_checker #(") == len(bundles)
+
+
+@pytest.mark.parametrize("name", [n for n in VALID if "crossings" in n])
+def test_crossings(name, tmp_path):
+    """Both directions of an endpoint with a clock of its own go through a crossing; nothing else knows that clock."""
+    generate(write(tmp_path, VALID[name]), tmp_path)
+    text = (tmp_path / "m.v").read_text()
+    description = json.loads((tmp_path / "m.machine.json").read_text())
+    machine = load(tmp_path / "m.toml")
+    built = _instances(text)
+    at = {p.endpoint.xy: p for p in ports(machine) if p.endpoint}
+    wanted = {}
+    for y, row in enumerate(VALID[name]["rows"]):
+        for x, token in enumerate(row.split()):
+            domain = VALID[name]["unit"].get(token, {}).get("clock")
+            if domain:
+                wanted.setdefault(domain, []).append([x, y])
+    assert description["clocks"] == wanted
+    inputs = re.findall(r"^    input  wire (clk\w*|rst\w*),$", text, re.M)
+    assert sorted(inputs) == sorted(["clk", "rst_n", *(f"clk_{d}" for d in wanted)])
+    expected = {}
+    for domain, places in wanted.items():
+        own = (f"clk_{domain}", f"rst_n_{domain}")
+        expected[f"u_reset_{domain}"] = ("sync_2ff", {"clk": own[0], "d": "rst_n", "q": own[1]})
+        for x, y in places:
+            mesh, far = at[x, y], f"{at[x, y].x}_{at[x, y].y}_{at[x, y].side}"
+            for side, wr, rd, near, to in (
+                ("in", ("clk", "rst_n"), own, mesh.out, f"xf_{far}"),
+                ("out", own, ("clk", "rst_n"), f"xt_{far}", mesh.into),
+            ):
+                pins = {"wr_clk": wr[0], "wr_rst_n": wr[1], "rd_clk": rd[0], "rd_rst_n": rd[1]}
+                pins |= {f"in_{w}": f"{near}_{w}" for w in ("valid", "data", "busy")}
+                pins |= {f"out_{w}": f"{to}_{w}" for w in ("valid", "data", "busy")}
+                expected[f"u_cross_{side}_{x}_{y}"] = ("link_afifo", pins)
+            unit_pins = built.get(mesh.endpoint.instance, (None, {}, {}))[2]
+            if mesh.endpoint.kind != "external":
+                assert (unit_pins["clk"], unit_pins["rst_n"]) == own
+                assert (unit_pins["noc_in_data"], unit_pins["noc_out_data"]) == (f"xf_{far}_data", f"xt_{far}_data")
+                expected[mesh.endpoint.instance] = (built[mesh.endpoint.instance][0], unit_pins)
+    assert {k: v[::2] for k, v in built.items() if k in expected} == expected
+    for instance, (_, _, pins) in built.items():
+        if instance not in expected:
+            assert pins["clk"] == "clk", instance
+            assert pins["rst_n"] == "rst_n", instance
+    checked = (tmp_path / "m_checked.sv").read_text()
+    for domain, places in wanted.items():
+        assert checked.count(f"(.clk(clk_{domain}), .rst_n(u_dut.rst_n_{domain}),") == 2 * len(places)
+
+
+def test_one_clock_without_domains(tmp_path):
+    """A picture without domains has neither crossing nor second clock."""
+    generate(write(tmp_path, VALID["2x1_external"]), tmp_path)
+    text = (tmp_path / "m.v").read_text()
+    assert not re.search(r"link_afifo|sync_2ff|clk_|rst_n_", text)
+    assert json.loads((tmp_path / "m.machine.json").read_text())["clocks"] == {}
 
 
 def test_every_loss_reaches_the_orchestrator(tmp_path):

@@ -192,7 +192,13 @@ def test_unmapped_offsets_and_strobes() -> None:
     wr(rig, "PROG_KICK", 0, strobe=0x80)
     assert rd(rig, "ERR_STAT") == 1 << 1
     wr(rig, "AUX_CFG", 1)
+    assert rd(rig, "ERR_STAT") == 1 << 1
+    # 0x80 and up is the interlink's part of the window, and there is none
+    wr(rig, "AUX_CFG", 1, 16)
     assert rd(rig, "ERR_STAT") == 1 << 1 | 1 << 11
+    bare = Rig(mover=False)
+    wr(bare, "AUX_CFG", 1)
+    assert (rd(bare, "ERR_STAT"), rd(bare, "AUX_STAT")) == (1 << 11, 0)
     assert rd(rig, "CAPS2") == registers.encode(
         "CAPS2", magic=0x4F52, revision=1, stage_flits=128, orc_y=1, orc_x=1, grid_y_hi=1, grid_x_hi=2
     )

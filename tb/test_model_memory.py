@@ -279,7 +279,7 @@ def test_description_from_the_published_machines(tmp_path: Path) -> None:
         assert spec.cluster == ClusterParams(tiles=1024, rowmajor=True)
         machine = Machine(spec)
         assert set(machine.clusters) == {(2, 1)}
-        assert (1, 0) in machine.externals
+        assert set(machine.vectors) == {(1, 0)}
         assert ((1, 1) in machine.externals) == spec.hub
         assert machine.dispatch((2, 1), 0, [isa.encode("GEMM", gm=32, gn=32)]).completions[0].code == 1
 

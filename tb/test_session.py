@@ -65,18 +65,25 @@ def test_the_commands_of_the_readme(tmp_path):
     assert "0 differing bits" in done.output
 
 
-def test_digits_on_rtl(capsys, monkeypatch):
-    """The example classifies images on RTL and finds no differing value."""
+@pytest.mark.parametrize(
+    ("example", "options", "verdict"),
+    [
+        ("digits.py", ["--images", "96"], "0 of 7,104 result values differ"),
+        ("fused_kernel.py", [], "0 of 1024 values differ"),
+    ],
+)
+def test_examples_on_rtl(capsys, monkeypatch, example, options, verdict):
+    """The example runs on model and RTL and finds no differing value."""
     import runpy
 
     from kohakubench.bench import ROOT
 
-    monkeypatch.setattr("sys.argv", ["digits.py", "--on", "rtl:mm_mesh", "--images", "96"])
+    monkeypatch.setattr("sys.argv", [example, "--on", "rtl:mm_mesh", *options])
     with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(ROOT / "examples" / "digits.py"), run_name="__main__")
+        runpy.run_path(str(ROOT / "examples" / example), run_name="__main__")
     text = capsys.readouterr().out
     assert end.value.code == 0, text
-    assert "0 of" in text
+    assert verdict in text
 
 
 def test_unknown_machine_is_named():

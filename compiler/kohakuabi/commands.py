@@ -26,6 +26,9 @@ MOVER_SEQUENCE = frozenset({0x10, 0x18, 0x20, 0x28})
 MOVER_LATCHED = frozenset({0x30, 0x38, 0x40, 0x50})
 """INDEX, SEED, IMM, GATHER: plain values. Every other mover register is an event."""
 
+MOVER_CTRL, MOVER_GO, MOVER_END = 0x00, 1 << 16, 0x80
+"""The mover's CTRL, the bit that starts a move, and the end of its window."""
+
 REGISTER_BYTES = 8
 
 

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from kohakuabi.commands import command_count
+from kohakuabi.commands import MOVER_CTRL, MOVER_END, MOVER_GO, REGISTER_BYTES, command_count
 from kohakuabi.errors import ArtifactError
-from kohakuabi.steps import Await, Kick, Seed, Step
+from kohakuabi.steps import Await, Kick, Move, Seed, Step
 
 LAYER = "leaf"
 
@@ -56,6 +56,7 @@ def check_round(index: int, steps: Sequence[Step], limits: Limits, acknowledging
         used = _check_kicks(steps, limits.stage_flits)
         _check_credit(steps, limits.credit_max)
         _check_awaits(steps, acknowledging)
+        _check_moves(steps)
         commands = command_count(steps)
         if commands > limits.ncmd:
             raise ArtifactError(f"{commands} commands exceed the {limits.ncmd} command slots")
@@ -97,15 +98,31 @@ def _check_credit(steps: Sequence[Step], credit_max: int) -> None:
         )
 
 
+def _check_moves(steps: Sequence[Step]) -> None:
+    """A move writes mover registers only and is started once, by its last write."""
+    for number, move in enumerate(s for s in steps if isinstance(s, Move)):
+        for offset, value in move.writes:
+            if not 0 <= offset < MOVER_END or offset % REGISTER_BYTES or value >> 64:
+                raise ArtifactError(
+                    f"move {number} writes {value:#x} to offset {offset:#x}; the mover has 64-bit registers at "
+                    f"multiples of {REGISTER_BYTES} below {MOVER_END:#x}"
+                )
+        starts = [i for i, (offset, value) in enumerate(move.writes) if offset == MOVER_CTRL and value & MOVER_GO]
+        if starts != [len(move.writes) - 1]:
+            raise ArtifactError(f"move {number} is started by writes {starts}; its last write, and no other, starts it")
+
+
 def _index(steps: Sequence[Step], kind: type) -> int:
     return next(i for i, s in enumerate(steps) if isinstance(s, kind))
 
 
 def _check_awaits(steps: Sequence[Step], acknowledging: set[Node]) -> None:
+    """Burst acknowledgements are awaited before the first kick, every kicked node once after its kicks."""
     sent: Counter[Node] = Counter()
     for s in steps:
         if isinstance(s, Kick):
             sent[s.x, s.y] += s.n
+    at_head: set[Node] = set()
     awaited: set[Node] = set()
     kicked_before = False
     for s in steps:
@@ -116,20 +133,19 @@ def _check_awaits(steps: Sequence[Step], acknowledging: set[Node]) -> None:
         name = f"await on node ({s.x},{s.y})"
         if not 1 <= s.count < COUNT_END:
             raise ArtifactError(f"{name}: count {s.count} is not in 1..{COUNT_END - 1}")
-        if node in awaited:
+        seen = awaited if kicked_before else at_head
+        if node in seen:
             raise ArtifactError(f"{name}: a round awaits a node once, for its total")
-        awaited.add(node)
-        if node in sent:
-            if s.count != sent[node]:
-                raise ArtifactError(
-                    f"{name}: count {s.count}, but {sent[node]} instructions are kicked there"
-                )
-        elif node not in acknowledging:
-            raise ArtifactError(f"{name}, which nothing kicked or acknowledged")
-        elif kicked_before:
-            raise ArtifactError(
-                f"{name}: burst acknowledgements are awaited before the first kick of a round"
-            )
+        seen.add(node)
+        if not kicked_before:
+            if node not in acknowledging:
+                raise ArtifactError(f"{name}, which nothing kicked or acknowledged")
+        elif node not in sent:
+            if node not in acknowledging:
+                raise ArtifactError(f"{name}, which nothing kicked or acknowledged")
+            raise ArtifactError(f"{name}: burst acknowledgements are awaited before the first kick of a round")
+        elif s.count != sent[node]:
+            raise ArtifactError(f"{name}: count {s.count}, but {sent[node]} instructions are kicked there")
     missing = sorted(set(sent) - awaited)
     if missing:
         raise ArtifactError(f"node ({missing[0][0]},{missing[0][1]}) is kicked but never awaited")

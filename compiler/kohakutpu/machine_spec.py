@@ -44,6 +44,10 @@ class MeshSpec:
 class MachineSpec:
     """The machine a program is compiled for.
 
+    ``vc_l1_forbidden`` is the closed interval of vector L1 footprints no program may have, and
+    ``vc_const_sources`` the slots of a lane operation that take a constant from a scalar (S) or
+    constant (K) register.
+
     Raises:
         ValueError: a feature name that is not in the list or that no machine offers, or a number below 1.
     """
@@ -65,6 +69,19 @@ class MachineSpec:
     k_per_issue: int = 1
     macs_per_cycle: int = 512
     acc_mw: int = 14
+    slices: int = 16
+    vlmax: int = 128
+    vc_l1_words: int = 512
+    vc_l1_forbidden: tuple[int, int] | None = None
+    vc_desc: int = 8
+    vc_dims: int = 4
+    vc_walk_max: int = 256
+    vc_imem: int = 512
+    vregs: int = 16
+    sregs: int = 16
+    kregs: int = 4
+    pregs: int = 4
+    vc_const_sources: frozenset[str] = frozenset({"aS", "aK", "bS", "bK", "cS", "cK"})
     stage_flits: int = 128
     ncmd: int = 128
     credit_max: int = 32
@@ -136,7 +153,7 @@ class MachineSpec:
                     }
                     for m in value
                 ]
-            elif f.name == "features":
+            elif isinstance(value, frozenset):
                 value = sorted(value)
             elif isinstance(value, Mapping):
                 value = dict(sorted(value.items()))
@@ -158,6 +175,11 @@ class MachineSpec:
         names = {f.name for f in fields(cls)}
         offered = frozenset(text.get("features", ()))
         extra = {k: v for k, v in text.items() if k in names - {"name", "meshes", "features", "units"}}
+        if extra.get("vc_l1_forbidden"):
+            low, high = extra["vc_l1_forbidden"]
+            extra["vc_l1_forbidden"] = (int(low), int(high))
+        if "vc_const_sources" in extra:
+            extra["vc_const_sources"] = frozenset(extra["vc_const_sources"])
         built = text.get("params", {}).get("MG", {})
         for parameter, name in (("TILES", "tiles"), ("GA", "l1_a"), ("GB", "l1_b"), ("ACC_MW", "acc_mw")):
             if parameter in built:

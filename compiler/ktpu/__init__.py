@@ -7,18 +7,53 @@
 >>> device.run(program.artifact)
 """
 
-from kohakutpu.tensor import linear, matmul
+from kohakutpu.tensor import (
+    add,
+    call,
+    elementwise,
+    exp,
+    geglu,
+    gelu,
+    layernorm,
+    linear,
+    linear_add,
+    linear_bias,
+    linear_silu,
+    matmul,
+    mul,
+    relu,
+    rmsnorm,
+    silu,
+    softmax,
+)
 from ktpu.compiling import Compiled, compile, read_output
 from ktpu.devices import TargetError, machine, machines, open
+from ktpu.running import run
 
 __all__ = [
     "Compiled",
     "TargetError",
+    "add",
+    "call",
     "compile",
+    "elementwise",
+    "exp",
+    "geglu",
+    "gelu",
+    "layernorm",
     "linear",
+    "linear_add",
+    "linear_bias",
+    "linear_silu",
     "machine",
     "machines",
     "matmul",
+    "mul",
     "open",
     "read_output",
+    "relu",
+    "rmsnorm",
+    "run",
+    "silu",
+    "softmax",
 ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import runpy
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from kohakuabi import Artifact, ArtifactError
 from kohakudriver import Device, DriverError
+
+if TYPE_CHECKING:
+    from ktpu.replay import ReplayReport
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 console = Console(highlight=False)
@@ -89,20 +92,66 @@ def replay(
     on: Target = "rtl:mm_mesh",
     waves: Annotated[bool, typer.Option(help="record waves of the RTL")] = False,
     seed: Annotated[int, typer.Option(help="seed of the memory's random behaviour")] = 1,
+    bisect: Annotated[bool, typer.Option(help="on a difference, find its first step and instruction")] = True,
 ) -> None:
     """Run an artifact on the model and on another device, and compare every bit."""
+    artifact = _load(file)
+    options: dict[str, object] = {"waves": waves, "seed": seed} if on.startswith("rtl:") else {}
+    report = _compare(artifact, on, options)
+    for problem in report.problems:
+        console.print(f"both: {problem}", style="yellow", markup=False)
+    _findings(report)
+    words = sum(r.words for r in report.rounds)
+    signals = sum(r.signals for r in report.rounds)
+    head = f"{len(report.rounds)} rounds; {words:,} memory words, {signals:,} signals and "
+    head += f"{sum(r.values for r in report.rounds):,} counters compared"
+    if report.agree:
+        console.print(f"[bold green]AGREE[/] model and {on}: {head}, 0 differing bits")
+        return
+    console.print(f"[bold red]DIFFER[/] model and {on}: {head}")
+    repeat = file
+    if bisect and report.findings():
+        repeat = _narrowed(report, file, on, {**options, "waves": False} if options else {})
+    console.print(f"reproduce with waves: ktpu replay {repeat} --on {on} --seed {seed} --waves", markup=False)
+    raise typer.Exit(1)
+
+
+def _narrowed(report: ReplayReport, file: Path, on: str, options: dict[str, object]) -> Path:
+    """Find the first difference, tell it and store the program up to it; the file to replay."""
+    from ktpu.bisect import bisect as narrow
+
+    try:
+        found = narrow(report, lambda part: _compare(part, on, options))
+    except typer.Exit:
+        console.print("no first instruction: a shortened program does not run on both devices")
+        return file
+    if found is None:
+        console.print("a second run of the same program agrees: the difference is not reproducible")
+        return file
+    shortest = file.with_name(f"{file.stem}.first{file.suffix}")
+    found.artifact.save(shortest)
+    console.print(f"first difference ({found.runs} runs): {found.where}", style="red", markup=False)
+    _findings(found.report)
+    console.print(f"{shortest}: the program up to there", markup=False)
+    return shortest
+
+
+def _findings(report: ReplayReport) -> None:
+    for finding in report.findings():
+        console.print(finding.text(), style="red", markup=False)
+
+
+def _compare(artifact: Artifact, on: str, options: dict[str, object]) -> ReplayReport:
+    """One replay on devices of its own."""
     from ktpu.replay import replay as compare
 
-    artifact = _load(file)
-    machine = on.partition(":")[2]
-    options: dict[str, object] = {"waves": waves, "seed": seed} if on.startswith("rtl:") else {}
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(f"building and starting {on}")
         other = _open(on, **options)
-        model = _open(f"model:{machine}")
+        model = _open(f"model:{on.partition(':')[2]}")
         try:
-            report = compare(
+            return compare(
                 artifact,
                 model,
                 other,
@@ -115,27 +164,17 @@ def replay(
         finally:
             for device in (model, other):
                 device.close()
-    for problem in report.problems:
-        console.print(f"both: {problem}", style="yellow", markup=False)
-    for finding in report.findings():
-        console.print(finding.text(), style="red", markup=False)
-    words = sum(r.words for r in report.rounds)
-    signals = sum(r.signals for r in report.rounds)
-    head = f"{len(report.rounds)} rounds; {words:,} memory words, {signals:,} signals and "
-    head += f"{sum(r.values for r in report.rounds):,} counters compared"
-    if report.agree:
-        console.print(f"[bold green]AGREE[/] model and {on}: {head}, 0 differing bits")
-        return
-    console.print(f"[bold red]DIFFER[/] model and {on}: {head}")
-    console.print(f"reproduce with waves: ktpu replay {file} --on {on} --seed {seed} --waves", markup=False)
-    raise typer.Exit(1)
+            if options.get("waves"):
+                for recorded in sorted(Path(getattr(other.transport, "run_dir", "")).glob("dump.*")):
+                    console.print(f"waves: {recorded}", markup=False)
 
 
 @app.command()
 def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
     """Print an artifact: steps, disassembled payloads, images and results."""
-    from kohakutpu.isa import cluster
-    from ktpu.diagnosis import places
+    from ktpu.diagnosis import places, unit_kinds
+    from ktpu.disassembly import disassemble
+    from ktpu.moving import move_lines, step_text
 
     artifact = _load(file)
     console.print(
@@ -147,11 +186,12 @@ def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
     for o in artifact.outputs:
         console.print(f"result {o.name}: {o.layout} {list(o.shape)} at {o.address:#x}", markup=False)
     for r in artifact.rounds():
-        console.print(f"round {r.index}: " + "; ".join(map(str, r.steps)), markup=False)
-        for p in places(r):
-            console.print(
-                f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {cluster.disasm(p.payload)}", markup=False
-            )
+        console.print(f"round {r.index}: " + "; ".join(map(step_text, r.steps)), markup=False)
+        for line in move_lines(r):
+            console.print(f"  {line}", markup=False)
+        for p in places(r, unit_kinds(artifact)):
+            shown = disassemble(p.kind, p.payload)
+            console.print(f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {shown}", markup=False)
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})

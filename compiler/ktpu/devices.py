@@ -10,6 +10,7 @@ from typing import Any
 
 from kohakudriver import Device
 from kohakutpu.machine_spec import MachineSpec
+from ktpu.disassembly import explain
 
 ROOT = Path(__file__).resolve().parents[2]
 MACHINES = ROOT / "spec" / "machines"
@@ -78,7 +79,7 @@ def open(target: str, **options: Any) -> Device:
             raise TargetError(f"{target}: the model has no options, got {', '.join(sorted(options))}")
         from kohakutpu.model.transport import ModelTransport
 
-        return Device(ModelTransport(text), digest)
+        return Device(ModelTransport(text), digest, explain)
     from kohakubench.session import RtlSession
 
-    return Device(RtlSession(name, **options), digest)
+    return Device(RtlSession(name, **options), digest, explain)

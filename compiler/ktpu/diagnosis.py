@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kohakuabi import Artifact
@@ -12,6 +13,9 @@ from kohakudriver import Signal
 from kohakutpu.isa import cluster, message
 from kohakutpu.isa.generated import ClusterOp, MessageType
 from kohakutpu.schedule.layout import Tile, from_key
+from ktpu.disassembly import CLUSTER, VECTOR, disassemble
+from ktpu.moving import move_of
+from ktpu.vector_writes import writes
 
 WORD = 32
 FIRST_BITS = 6
@@ -28,12 +32,13 @@ class Place:
     position: int
     node: tuple[int, int]
     payload: int
+    kind: str = CLUSTER
 
     def text(self) -> str:
         """Step and disassembly on one line."""
         return (
             f"round {self.round}, kick {self.kick} to node ({self.node[0]},{self.node[1]}), "
-            f"instruction {self.position}: {cluster.disasm(self.payload)}"
+            f"instruction {self.position}: {disassemble(self.kind, self.payload)}"
         )
 
 
@@ -48,8 +53,13 @@ class Finding:
         return "\n".join([self.what, *(f"  {line}" for line in self.lines)])
 
 
-def places(r: Round) -> list[Place]:
-    """Every instruction of a round in dispatch order."""
+def unit_kinds(artifact: Artifact) -> dict[tuple[int, int], str]:
+    """Unit type of every node the artifact kicks, as the compiler noted it."""
+    return {(x, y): kind for kind, nodes in artifact.meta.get("units", {}).items() for x, y in nodes}
+
+
+def places(r: Round, kinds: Mapping[tuple[int, int], str] | None = None) -> list[Place]:
+    """Every instruction of a round in dispatch order; a node of unknown type is taken for a cluster."""
     out = []
     kicks = [s for s in r.steps if isinstance(s, Kick)]
     positions: dict[tuple[int, int], int] = {}
@@ -58,7 +68,8 @@ def places(r: Round) -> list[Place]:
         for i in range(kick.n):
             at = positions.get(node, 0)
             positions[node] = at + 1
-            out.append(Place(r.index, number, at, node, r.payloads[kick.base + i]))
+            kind = (kinds or {}).get(node, CLUSTER)
+            out.append(Place(r.index, number, at, node, r.payloads[kick.base + i], kind))
     return out
 
 
@@ -76,14 +87,31 @@ def written_span(payload: int) -> tuple[int, int] | None:
     return f["addr"], f["addr"] + WORD * words
 
 
-def writer_of(r: Round, address: int) -> Place | None:
+def writer_of(artifact: Artifact, r: Round, address: int) -> Place | None:
     """The last instruction of the round that writes the word at ``address``."""
     found = None
-    for place in places(r):
+    kinds = unit_kinds(artifact)
+    runs = {node: _runs(artifact, r, node, address) for node, kind in kinds.items() if kind == VECTOR}
+    for place in places(r, kinds):
+        if place.kind != CLUSTER:
+            found = place if place.position in runs.get(place.node, ()) else found
+            continue
         span = written_span(place.payload)
         if span and span[0] <= address < span[1]:
             found = place
     return found
+
+
+def _runs(artifact: Artifact, r: Round, node: tuple[int, int], address: int) -> set[int]:
+    """Positions, in round ``r``, of the RUNs of a vector core that write the word."""
+    sent: list[int] = []
+    first = 0
+    for earlier in artifact.rounds():
+        if earlier.index > r.index:
+            break
+        first = len(sent)
+        sent += [p.payload for p in places(earlier) if p.node == node]
+    return {position - first for position in writes(sent, address) if position >= first}
 
 
 def elements_of(artifact: Artifact, address: int, bits: list[int]) -> str | None:
@@ -134,10 +162,9 @@ def memory_difference(
         shown += f" and {len(bits) - FIRST_BITS} more"
     finding = Finding(f"memory: {count} words differ, the first at address {address:#x}")
     finding.lines.append(f"element  {elements_of(artifact, address, bits) or 'outside every buffer'}")
-    place = writer_of(r, address)
-    finding.lines.append(
-        f"step     {place.text() if place else f'round {r.index}: no instruction writes this word'}"
-    )
+    place = writer_of(artifact, r, address)
+    written = place.text() if place else move_of(r, address)
+    finding.lines.append(f"step     {written or f'round {r.index}: no instruction writes this word'}")
     finding.lines += [f"expected {exp:064x}", f"got      {have:064x}", f"bits     {shown}"]
     if taps is not None and place is not None:
         finding.lines += _flits(taps, place, address)
@@ -176,11 +203,18 @@ def _carrier(seen: list[tuple[int, int]], address: int) -> int | None:
 
 
 def signal_difference(
-    r: Round, node: tuple[int, int], kind: str, index: int, *, expected: Signal | None, got: Signal | None
+    r: Round,
+    node: tuple[int, int],
+    kind: str,
+    index: int,
+    *,
+    expected: Signal | None,
+    got: Signal | None,
+    kinds: Mapping[tuple[int, int], str] | None = None,
 ) -> Finding:
     """A signal that differs; a completion with the instruction it belongs to."""
     finding = Finding(f"{kind} of node ({node[0]},{node[1]}): number {index} differs")
-    mine = [p for p in places(r) if p.node == node]
+    mine = [p for p in places(r, kinds) if p.node == node]
     if kind == "completions" and index < len(mine):
         finding.lines.append(f"step     {mine[index].text()}")
     finding.lines.append(f"expected {expected.text() if expected else 'nothing'}")

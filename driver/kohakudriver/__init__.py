@@ -4,16 +4,29 @@
 It never imports the compiler; the two meet in :mod:`kohakuabi`.
 """
 
-from kohakudriver.device import Device, DriverError
-from kohakudriver.result import Fault, NodeResult, RoundResult, RunResult, Signal, fault_text
-from kohakudriver.transport import Transport
+from kohakudriver.device import Device
+from kohakudriver.errors import DriverError
+from kohakudriver.result import (
+    Disassembler,
+    Fault,
+    Faulted,
+    NodeResult,
+    RoundResult,
+    RunResult,
+    Signal,
+    fault_text,
+)
+from kohakudriver.transport import MemoryWindow, Transport
 
 LAYER = "L0"
 
 __all__ = [
     "Device",
+    "Disassembler",
     "DriverError",
     "Fault",
+    "Faulted",
+    "MemoryWindow",
     "NodeResult",
     "RoundResult",
     "RunResult",

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from kohakuabi import Artifact, Command, Round, build_round
 from kohakuabi.steps import Kick, Move, Step
 from kohakudriver import generated as g
+from kohakudriver.errors import DriverError
+from kohakudriver.memory import HostWindow, check_words
 from kohakudriver.registers import address, fields, pack
-from kohakudriver.result import Node, NodeResult, RoundResult, RunResult, Signal
+from kohakudriver.result import Disassembler, Faulted, Node, NodeResult, RoundResult, RunResult, Signal
 from kohakudriver.transport import Transport
 
 LAYER = "L0"
@@ -43,10 +45,6 @@ _RESULT_REGISTERS = [
 RoundHook = Callable[[Round, RoundResult], None]
 
 
-class DriverError(RuntimeError):
-    """The machine and the program do not fit, or the machine does not answer."""
-
-
 class Device:
     """Owns a transport and the cumulative signal counts of its nodes.
 
@@ -54,31 +52,47 @@ class Device:
         transport: the machine.
         machine_hash: digest of the MachineSpec programs for this machine are compiled with;
             None accepts any program that names this machine.
+        disassemble: shows instructions that fault.
+        window: memory is reached through the host's memory window instead of the transport's back door.
 
     Raises:
         DriverError: the machine is not what its description says.
     """
 
-    def __init__(self, transport: Transport, machine_hash: str | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        machine_hash: str | None = None,
+        disassemble: Disassembler | None = None,
+        *,
+        window: bool = False,
+    ) -> None:
         self.transport = transport
         self.machine_hash = machine_hash
         self.description: dict[str, Any] = transport.description
         self.name: str = self.description["name"]
-        self.nodes: list[Node] = sorted(
-            (x, y) for kind in self.description["units"].values() for x, y in kind
-        )
+        self.nodes: list[Node] = sorted((x, y) for kind in self.description["units"].values() for x, y in kind)
+        self.disassemble = disassemble
+        self.window = window
+        self._kinds: dict[Node, str] = {
+            (x, y): kind for kind, places in self.description["units"].items() for x, y in places
+        }
+        self._sent: dict[Node, list[int]] = {}
         self._txn = 0
         self._expect: dict[Node, int] = {}
         self._check_machine()
         self.resync()
 
     def _check_machine(self) -> None:
-        caps, engine = self.transport.read64([address("CAPS2"), address("ENG_CAPS")])
-        seen = fields("CAPS2", caps)
+        names = ("CAPS2", "ENG_CAPS", "MEM_CAPS")
+        caps, engine, memory = self.transport.read64([address(n) for n in names])
+        seen, store = fields("CAPS2", caps), fields("MEM_CAPS", memory)
         for what, have, want in (
             ("staging slots", seen["stage_flits"], self.description["stage_flits"]),
             ("orchestrator (x, y)", (seen["orc_x"], seen["orc_y"]), tuple(self.description["orch"])),
             ("command slots", fields("ENG_CAPS", engine)["ncmd"], self.description["ncmd"]),
+            ("bytes of DRAM", 1 << store["dram_log2"], self.description.get("dram_bytes", 1 << 32)),
+            ("bytes of the staging store", store["stage_bytes"], self.description.get("stage_bytes", 0)),
         ):
             if have != want:
                 raise DriverError(f"machine {self.name}: {what} read as {have}, its description says {want}")
@@ -104,7 +118,10 @@ class Device:
         Raises:
             DriverError: an address or length that is not a whole number of 32-byte words.
         """
-        self._check_words("write", addr, len(data))
+        check_words("write", addr, len(data))
+        if self.window:
+            self.upload(addr, data)
+            return
         self.transport.mem_write(addr, data)
 
     def read(self, addr: int, n: int) -> bytes:
@@ -113,17 +130,30 @@ class Device:
         Raises:
             DriverError: an address or length that is not a whole number of 32-byte words.
         """
-        self._check_words("read", addr, n)
+        check_words("read", addr, n)
+        if self.window:
+            return self.readback(addr, n)
         return self.transport.mem_read(addr, n)
 
-    @staticmethod
-    def _check_words(what: str, addr: int, n: int) -> None:
-        if addr % g.MEM_WORD_BYTES or n % g.MEM_WORD_BYTES:
-            raise DriverError(
-                f"{what} of {n} bytes at {addr:#x}: whole words of {g.MEM_WORD_BYTES} bytes only"
-            )
-        if n < 0 or not 0 <= addr <= (1 << g.ADDR_W) - n:
-            raise DriverError(f"{what} of {n} bytes at {addr:#x}: it leaves the {g.ADDR_W}-bit address space")
+    def upload(self, addr: int, data: bytes, strobe: bytes | None = None) -> None:
+        """Write through the host's memory window, as a card does: checked and counted by the machine.
+
+        Args:
+            addr: 40-bit address in DRAM or in the staging store.
+            strobe: one byte a byte of data, 0 keeps what is there.
+
+        Raises:
+            DriverError: not whole words, no window, or a refused burst; names address and response.
+        """
+        HostWindow(self.transport).write(addr, data, strobe)
+
+    def readback(self, addr: int, n: int) -> bytes:
+        """Read through the host's memory window.
+
+        Raises:
+            DriverError: as :meth:`upload`.
+        """
+        return HostWindow(self.transport).read(addr, n)
 
     # -- programs --
     def load(self, artifact: Artifact) -> None:
@@ -138,6 +168,8 @@ class Device:
                 f"artifact was compiled for {artifact.machine}, this device is {self.name}; compile it again"
             )
         artifact.check(self.machine_hash)
+        self._sent = {}
+        self.place_adapters()
         for image in artifact.images:
             self.write(image.address, image.data + bytes(-len(image.data) % g.MEM_WORD_BYTES))
 
@@ -194,10 +226,13 @@ class Device:
         )
         limit = sum(c.op == "POLL" for c in commands) * poll_limit * CYCLES_PER_POLL + CYCLES_PER_ROUND
         if not self.transport.wait_done(limit, progress):
-            raise DriverError(
-                f"round {r.index}: the engine did not stop within {limit} cycles although its polls end"
-            )
-        result = self._collect(r, before, signals_before, commands)
+            raise DriverError(f"round {r.index}: the engine did not stop within {limit} cycles although its polls end")
+        mine: dict[Node, list[int]] = {}
+        for kick in (s for s in r.steps if isinstance(s, Kick)):
+            mine.setdefault((kick.x, kick.y), []).extend(r.payloads[kick.base : kick.base + kick.n])
+        result = self._collect(r, before, signals_before, commands, mine)
+        for node, payloads in mine.items():
+            self._sent.setdefault(node, []).extend(payloads)
         if result.failed:
             self._recover()
         else:
@@ -238,12 +273,15 @@ class Device:
         return writes
 
     def _collect(
-        self, r: Round, before: dict[str, int], signals_before: int, commands: Sequence[Command]
+        self,
+        r: Round,
+        before: dict[str, int],
+        signals_before: int,
+        commands: Sequence[Command],
+        sent: Mapping[Node, Sequence[int]],
     ) -> RoundResult:
         values = dict(
-            zip(
-                _RESULT_REGISTERS, self.transport.read64([address(n) for n in _RESULT_REGISTERS]), strict=True
-            )
+            zip(_RESULT_REGISTERS, self.transport.read64([address(n) for n in _RESULT_REGISTERS]), strict=True)
         )
         # while a dispatch runs the mailbox sends nothing, so the units could not be asked
         self._stop_dispatcher()
@@ -264,16 +302,17 @@ class Device:
             mem_drop=values["MEM_DROP"],
             dram_words=_counted("MEM_DRAMCNT", before, values),
             stage_words=_counted("MEM_STGCNT", before, values),
-            nodes=tuple(self._node(n, fresh) for n in self.nodes),
+            nodes=tuple(self._node(n, fresh, sent.get(n, ())) for n in self.nodes),
             command=commands[pc] if pc < len(commands) else None,
             aux_stat=self.transport.read64([address("AUX_STAT")])[0] if moves else None,
         )
 
-    def _node(self, node: Node, fresh: list[Signal] | None) -> NodeResult:
+    def _node(self, node: Node, fresh: list[Signal] | None, sent: Sequence[int]) -> NodeResult:
         x, y = node
         status = fields("NODE_STATUS", self.transport.read64([address("NODE_STATUS", y << 4 | x)])[0])
         mine = None if fresh is None else [s for s in fresh if s.node == node]
         received = g.Signal.DATA_RECEIVED
+        completions = None if mine is None else tuple(s for s in mine if s.code != received)
         return NodeResult(
             node=node,
             signal_count=status["signal_count"],
@@ -281,9 +320,24 @@ class Device:
             last_arg=status["arg"],
             retired=fields("CU_COUNTERS", self.control_read(node, g.ControlIndex.CU_COUNTERS))["retired"],
             cu_err=self.control_read(node, g.ControlIndex.CU_ERR),
-            completions=None if mine is None else tuple(s for s in mine if s.code != received),
+            completions=completions,
             data_received=None if mine is None else tuple(s for s in mine if s.code == received),
+            instructions=self._explained(node, completions or (), sent),
         )
+
+    def _explained(self, node: Node, completions: Sequence[Signal], sent: Sequence[int]) -> dict[int, str]:
+        """Disassembly of the node's instructions of this round that faulted, by position."""
+        faulted = [i for i, s in enumerate(completions) if s.code == g.Signal.FAULT and i < len(sent)]
+        if not faulted or self.disassemble is None:
+            return {}
+        debug = self.control_read(node, g.ControlIndex.CU_DBG)
+        earlier = tuple(self._sent.get(node, ()))
+        return {
+            i: self.disassemble(Faulted(
+                    self._kinds.get(node, ""), sent[i], completions[i].arg, (*earlier, *sent[: i + 1]), debug
+                ))
+            for i in faulted
+        }
 
     def control_read(self, node: Node, index: int) -> int:
         """A discovery register of a unit, through the mailbox (docs/spec/fabric.md 5.5 and 6.4).
@@ -291,6 +345,20 @@ class Device:
         Raises:
             DriverError: no answer.
         """
+        return self._control(node, g.CTRL_OP_READ, index)["value"]
+
+    def control_write(self, node: Node, index: int, value: int) -> int:
+        """Write a control register behind a unit's coordinate; the value it answers with.
+
+        Raises:
+            DriverError: no answer, or the register cannot be written.
+        """
+        reply = self._control(node, g.CTRL_OP_WRITE, index, value)
+        if reply["op"] != g.CTRL_OP_RSP:
+            raise DriverError(f"unit {node} refused the write of {value:#x} to control register {index:#04x}")
+        return reply["value"]
+
+    def _control(self, node: Node, op: int, index: int, value: int = 0) -> dict[str, int]:
         self._txn = (self._txn + 1) & 255
         request = pack(
             "FLIT",
@@ -301,7 +369,7 @@ class Device:
             type=g.MessageType.CU_CTRL,
             txn=self._txn,
             last=1,
-            payload=pack("CU_CTRL_REQ", op=g.CTRL_OP_READ, index=index),
+            payload=pack("CU_CTRL_REQ", op=op, index=index, value=value),
         )
         writes = [(address("TX_FLIT", w), v) for w, v in enumerate(_words(request))]
         self.transport.write64([*writes, (address("TX_KICK"), 1)])
@@ -314,8 +382,33 @@ class Device:
             head = fields("FLIT", sum(v << 64 * w for w, v in enumerate(words)))
             reply = fields("CU_CTRL_RSP", head["payload"])
             if (head["type"], head["txn"], reply["index"]) == (g.MessageType.CU_CTRL, self._txn, index):
-                return reply["value"]
-        raise DriverError(f"unit {node} did not answer the read of control register {index}")
+                return reply
+        what = "write" if op == g.CTRL_OP_WRITE else "read"
+        raise DriverError(f"unit {node} did not answer the {what} of control register {index}")
+
+    def place_adapters(self) -> None:
+        """Open the window of every L2 adapter at its recommended place (docs/spec/memory.md 11.3).
+
+        The units have to be at rest. Loading a program does it, because a reset closes the windows.
+
+        Raises:
+            DriverError: an adapter that is not what the description says.
+        """
+        base, _, step = g.ADDRESS_MAP["adapter"]
+        base += int(self.description.get("mesh_id", 0)) * step
+        lines: dict[str, int] = self.description.get("adapter_lines", {})
+        for node in self.nodes:
+            depth = lines.get(self._kinds[node], 0)
+            if not depth:
+                continue
+            caps = fields("AD_CAPS", self.control_read(node, g.AdapterIndex.CAPS))
+            if (caps["kind"], caps["depth"]) != (g.MEM_ADAPTER_KIND, depth):
+                raise DriverError(
+                    f"unit {node}: its adapter reads as kind {caps['kind']} with {caps['depth']} lines, "
+                    f"the description says {depth}"
+                )
+            self.control_write(node, g.AdapterIndex.BASE, base)
+            self.control_write(node, g.AdapterIndex.ENABLE, 1)
 
     def _recover(self) -> None:
         """After a failed round: let units come to rest, read the counts again."""

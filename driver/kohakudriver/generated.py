@@ -81,6 +81,8 @@ MEM_ADAPTER_DEPTH = 0x2000
 MEM_ADAPTER_L2_BITS = 18
 MEM_ADAPTER_QUEUE = 4
 MEM_ADAPTER_ORDER = 64
+MEM_ADAPTER_KIND = 2
+MEM_ADAPTER_VERSION = 1
 MEM_MOVER_QUEUE = 64
 MEM_MOVER_MAX_BURST = 128
 MEM_MOVER_FIFO_WORDS = 512
@@ -88,10 +90,20 @@ MEM_MOVER_READS = 16
 MEM_MOVER_WRITES = 32
 MEM_MOVER_NDIM_MAX = 6
 MEM_MOVER_INDEX_MAX = 0x800
+MEM_MOVER_WINDOW = 128
 MEM_PHILOX_M0 = 0xD2511F53
 MEM_PHILOX_M1 = 0xCD9E8D57
 MEM_PHILOX_W0 = 0x9E3779B9
 MEM_PHILOX_W1 = 0xBB67AE85
+MEM_PHILOX_ROUNDS = 10
+MEM_MV_XFORM_IDENTITY_IN = 4
+MEM_MV_XFORM_IDENTITY_OUT = 4
+MEM_MV_XFORM_QUANTISE_IN = 8
+MEM_MV_XFORM_QUANTISE_OUT = 4
+MEM_MV_XFORM_GRANULE_IN = 4
+MEM_MV_XFORM_GRANULE_OUT = 4
+MEM_ADAPTER_INDEX_LO = 224
+MEM_ADAPTER_INDEX_HI = 231
 
 
 class MessageType(IntEnum):
@@ -894,4 +906,22 @@ ADDRESS_MAP: dict[str, tuple[int, int, int]] = {
     "dram": (0x0, 0x1000000000, 0x1000000000),
     "staging": (0x8000000000, 0x100000000, 0x1000000000),
     "adapter": (0x8100000000, 0x100000000, 0x1000000000),
+}
+
+# of several faults that apply to one request the first is reported
+MEM_FAULT_ORDER: tuple[str, ...] = ("M_REMOTE", "M_RSVD", "M_MESH", "M_APER", "M_ALIGN", "M_RANGE", "M_LEN", "M_TAG")
+MV_CHECK_ORDER: tuple[str, ...] = ("F_EWIDTH", "F_MODE", "F_XFORM", "F_WALK", "F_IDXLEN")
+# transform: source words, output words of an entry
+MV_XFORM_WORDS: dict[int, tuple[int, int]] = {
+    0: (4, 4),
+    1: (8, 4),
+    2: (4, 4),
+}
+# adapter register: index, access, reset
+AD_REGISTERS: dict[str, tuple[int, str, int]] = {
+    "AD_CAPS": (0xE0, "RO", 0x2011200002000),
+    "AD_BASE": (0xE1, "RW", 0xF0000000),
+    "AD_ENABLE": (0xE2, "RW", 0x0),
+    "AD_COUNT": (0xE3, "RO", 0x0),
+    "AD_STATUS": (0xE4, "R, W clears", 0x0),
 }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -56,26 +57,51 @@ class Signal:
 
 
 @dataclass(frozen=True)
+class Faulted:
+    """What is known of an instruction that ended in a fault, for whoever can read it.
+
+    Args:
+        kind: unit type of the node.
+        payload: the instruction.
+        sent: every payload the node was sent since the program was loaded, oldest first, up to this one.
+        debug: CU_DBG of the node after the round.
+        arg: argument of the fault.
+    """
+
+    kind: str
+    payload: int
+    arg: int
+    sent: tuple[int, ...]
+    debug: int
+
+
+Disassembler = Callable[[Faulted], str]
+"""Turns an instruction into text; the driver knows no instruction set."""
+
+
+@dataclass(frozen=True)
 class Fault:
     """A FAULT completion: which node, which instruction of its programs, and the word.
 
     ``position`` counts the node's instructions of the round from 0; None when only the last
-    signal of the node is known.
+    signal of the node is known. ``instruction`` is its disassembly, "" without a disassembler.
     """
 
     node: Node
     position: int | None
     arg: int
+    instruction: str = ""
 
     def text(self) -> str:
         """Node, instruction and fault word in words."""
         which = "an instruction" if self.position is None else f"instruction {self.position}"
-        return f"node {self.node}: {which} ended in {fault_text(self.arg)}"
+        shown = f": {self.instruction}" if self.instruction else ""
+        return f"node {self.node}: {which} ended in {fault_text(self.arg)}{shown}"
 
 
 @dataclass(frozen=True)
 class NodeResult:
-    """State of one node at the end of a round."""
+    """State of one node at the end of a round; ``instructions`` are the faulted ones by position, as text."""
 
     node: Node
     signal_count: int
@@ -85,6 +111,7 @@ class NodeResult:
     cu_err: int
     completions: tuple[Signal, ...] | None
     data_received: tuple[Signal, ...] | None
+    instructions: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def err_bits(self) -> int:
@@ -97,7 +124,9 @@ class NodeResult:
         if self.completions is None:
             return [Fault(self.node, None, self.last_arg)] if self.last_code == g.Signal.FAULT else []
         return [
-            Fault(self.node, i, s.arg) for i, s in enumerate(self.completions) if s.code == g.Signal.FAULT
+            Fault(self.node, i, s.arg, self.instructions.get(i, ""))
+            for i, s in enumerate(self.completions)
+            if s.code == g.Signal.FAULT
         ]
 
     def problems(self) -> list[str]:
@@ -164,16 +193,17 @@ class RoundResult:
             out.append(f"ERR_INFO: {e['events']} events, the first from node {first.node}, {first.text()}")
         if self.mem_fault:
             m = fields("MEM_FAULT", self.mem_fault)
-            out.append(
-                f"MEM_FAULT {name_of(g.MemFault, m['code'])} at address {m['addr']:#x}, "
-                f"node {(m['node'] & 15, m['node'] >> 4)}, txn {m['txn']}"
-            )
+            who = f"node {(m['node'] & 15, m['node'] >> 4)}, txn {m['txn']}"
+            if m["cls"] != g.RequesterClass.PORT:
+                who = f"requester {name_of(g.RequesterClass, m['cls'])}"
+            out.append(f"MEM_FAULT {name_of(g.MemFault, m['code'])} at address {m['addr']:#x}, {who}")
         if self.aux_stat is not None:
             m = fields("MV_STAT", self.aux_stat)
             if m["sticky"]:
-                out.append(
-                    f"AUX_STAT: mover fault {name_of(g.MoverFault, m['fault'])} after {m['moves']} moves"
-                )
+                which = f"mover fault {name_of(g.MoverFault, m['fault'])}"
+                if not m["fault"]:
+                    which = "a move before the last one faulted,"
+                out.append(f"AUX_STAT: {which} after {m['moves']} moves")
         for n in self.nodes:
             out += n.problems()
         return out

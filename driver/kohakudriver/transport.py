@@ -11,10 +11,21 @@ LAYER = "L0"
 Progress = Callable[[int], None]
 
 
+class MemoryWindow(Protocol):
+    """A transport that plays bursts on the host's memory window (docs/spec/memory.md 9)."""
+
+    def window_write(self, address: int, data: bytes, strobe: bytes | None = None) -> int:
+        """One burst of whole words at a host address; strobe byte 0 keeps a byte. The AXI response."""
+
+    def window_read(self, address: int, n: int) -> tuple[bytes, int]:
+        """One read burst of whole words at a host address: (bytes, the AXI response)."""
+
+
 class Transport(Protocol):
     """A machine: the reference model, its RTL in a simulator, or a card.
 
-    ``description`` is the content of the machine's ``<name>.machine.json``.
+    ``description`` is the content of the machine's ``<name>.machine.json``. A machine with a memory window has
+    the methods of :class:`MemoryWindow` too.
     """
 
     description: dict[str, Any]

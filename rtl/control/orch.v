@@ -9,7 +9,8 @@
 // one flit per 6 cycles. Register accesses: see orch_regs.
 // Parameters: ORC_X, ORC_Y 0..15; TX_DEPTH, RX_DEPTH powers of two >= 2; STAGE_FLITS 1..1433;
 // CREDIT_MAX 0..65535 = smallest INST_DEPTH of the mesh; NODE_MAP bit {y,x} = a unit sits there;
-// GRID_X_HI, GRID_Y_HI = NX, NY (1..14).
+// GRID_X_HI, GRID_Y_HI = NX, NY (1..14); INTERLINK 0: the auxiliary client is a mover alone, the
+// upper half of AUX_CFG has no client.
 
 `default_nettype none
 `include "ktpu_defs.vh"
@@ -23,7 +24,8 @@ module orch #(
     parameter         CREDIT_MAX  = 32,
     parameter [255:0] NODE_MAP    = 256'd0,
     parameter [7:0]   GRID_X_HI   = 8'd2,
-    parameter [7:0]   GRID_Y_HI   = 8'd1
+    parameter [7:0]   GRID_Y_HI   = 8'd1,
+    parameter         INTERLINK   = 1
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -224,6 +226,8 @@ module orch #(
         .mem_rdata   (mreg_rdata)
     );
 
+    wire aux_here = aux_present && (INTERLINK != 0 || !wb_word[7]);
+
     orch_client u_client (
         .clk         (clk),
         .rst_n       (rst_n),
@@ -244,7 +248,7 @@ module orch #(
         .aux_addr    (aux_addr),
         .aux_data    (aux_data),
         .aux_ready   (aux_ready),
-        .aux_present (aux_present),
+        .aux_present (aux_here),
         .mreg_en     (mreg_en),
         .mreg_we     (mreg_we),
         .mreg_addr   (mreg_addr),

@@ -77,6 +77,8 @@
 `define KT_MEM_ADAPTER_L2_BITS             18
 `define KT_MEM_ADAPTER_QUEUE               4
 `define KT_MEM_ADAPTER_ORDER               64
+`define KT_MEM_ADAPTER_KIND                2
+`define KT_MEM_ADAPTER_VERSION             1
 `define KT_MEM_MOVER_QUEUE                 64
 `define KT_MEM_MOVER_MAX_BURST             128
 `define KT_MEM_MOVER_FIFO_WORDS            512
@@ -84,10 +86,20 @@
 `define KT_MEM_MOVER_WRITES                32
 `define KT_MEM_MOVER_NDIM_MAX              6
 `define KT_MEM_MOVER_INDEX_MAX             2048
+`define KT_MEM_MOVER_WINDOW                128
 `define KT_MEM_PHILOX_M0                   32'hD2511F53
 `define KT_MEM_PHILOX_M1                   32'hCD9E8D57
 `define KT_MEM_PHILOX_W0                   32'h9E3779B9
 `define KT_MEM_PHILOX_W1                   32'hBB67AE85
+`define KT_MEM_PHILOX_ROUNDS               10
+`define KT_MV_XFORM_IDENTITY_IN            4
+`define KT_MV_XFORM_IDENTITY_OUT           4
+`define KT_MV_XFORM_QUANTISE_IN            8
+`define KT_MV_XFORM_QUANTISE_OUT           4
+`define KT_MV_XFORM_GRANULE_IN             4
+`define KT_MV_XFORM_GRANULE_OUT            4
+`define KT_IDX_AD_LO                       8'hE0
+`define KT_IDX_AD_HI                       8'hE7
 `define KT_MG_CU_TYPE                      16'h4D47
 `define KT_MG_N_BUFFERS                    3
 `define KT_MG_LANES                        4
@@ -517,6 +529,22 @@
 `define KT_REG_MV_SEED                     16'h0838
 `define KT_REG_MV_IMM                      16'h0840
 `define KT_REG_MV_GATHER                   16'h0850
+
+// reset values of the mover and of an adapter
+`define KT_MV_CTRL_RESET                   64'h0000000000000008
+`define KT_MV_HDR_RESET                    64'h0000100000000000
+`define KT_MV_DIM_RESET                    64'h0000000000000000
+`define KT_MV_AXIS_RESET                   64'h0000000000000000
+`define KT_MV_WINDOW_RESET                 64'h0000000000000000
+`define KT_MV_INDEX_RESET                  64'h0000000000000000
+`define KT_MV_SEED_RESET                   64'h0000000000000000
+`define KT_MV_IMM_RESET                    64'h0000000000000000
+`define KT_MV_GATHER_RESET                 64'h0000000100000000
+`define KT_AD_CAPS_RESET                   64'h0002011200002000
+`define KT_AD_BASE_RESET                   64'h00000000F0000000
+`define KT_AD_ENABLE_RESET                 64'h0000000000000000
+`define KT_AD_COUNT_RESET                  64'h0000000000000000
+`define KT_AD_STATUS_RESET                 64'h0000000000000000
 
 // flit header: FLIT, 288 bits
 `define KT_FLIT_DST_X                      287:284

@@ -11,14 +11,16 @@
 `include "ktpu_defs.vh"
 
 module mag_port #(
-    parameter PORT_X          = 0,
-    parameter PORT_Y          = 1,
-    parameter MESH_ID         = 0,
-    parameter DRAM_BYTES_LOG2 = 32,
-    parameter WR_SLOTS        = 16,
-    parameter Q_DEPTH         = 64,
-    parameter Q_MARGIN        = 4,
-    parameter RING            = 128
+    parameter PORT_X           = 0,
+    parameter PORT_Y           = 1,
+    parameter MESH_ID          = 0,
+    parameter DRAM_BYTES_LOG2  = 32,
+    parameter STAGE            = 0,
+    parameter STAGE_BYTES_LOG2 = 21,
+    parameter WR_SLOTS         = 16,
+    parameter Q_DEPTH          = 64,
+    parameter Q_MARGIN         = 4,
+    parameter RING             = 128
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -33,14 +35,14 @@ module mag_port #(
     // requester of the converged path (mag_path)
     output wire         rd_valid,
     input  wire         rd_ready,
-    output wire [30:0]  rd_word,
+    output wire [31:0]  rd_word,
     output wire [7:0]   rd_len,
     input  wire         rsp_valid,
     input  wire [255:0] rsp_data,
     input  wire         rsp_err,
     output wire         wr_valid,
     input  wire         wr_ready,
-    output wire [30:0]  wr_word,
+    output wire [31:0]  wr_word,
     output wire [7:0]   wr_len,
     output wire         wd_valid,
     input  wire         wd_ready,
@@ -55,7 +57,9 @@ module mag_port #(
     output wire [239:0] bad_info,
     output wire         orphan_valid,
     output wire [59:0]  orphan_info,
-    output wire         drop_ctrl
+    output wire         drop_ctrl,
+    output wire         served,         // one read request or streamed entry answered
+    output wire         issued          // one write burst issued
 );
 
     wire         rq_valid, rq_ready, wq_valid, wq_ready;
@@ -89,11 +93,13 @@ module mag_port #(
     wire [287:0] resp_flit, ack_flit;
 
     mag_read #(
-        .PORT_X          (PORT_X),
-        .PORT_Y          (PORT_Y),
-        .MESH_ID         (MESH_ID),
-        .DRAM_BYTES_LOG2 (DRAM_BYTES_LOG2),
-        .RING            (RING)
+        .PORT_X           (PORT_X),
+        .PORT_Y           (PORT_Y),
+        .MESH_ID          (MESH_ID),
+        .DRAM_BYTES_LOG2  (DRAM_BYTES_LOG2),
+        .STAGE            (STAGE),
+        .STAGE_BYTES_LOG2 (STAGE_BYTES_LOG2),
+        .RING             (RING)
     ) u_read (
         .clk       (clk),
         .rst_n     (rst_n),
@@ -113,15 +119,18 @@ module mag_port #(
         .bad_valid (bad_valid[3]),
         .bad_info  (bad_info[239:180]),
         .bus_valid (bad_valid[2]),
-        .bus_info  (bad_info[179:120])
+        .bus_info  (bad_info[179:120]),
+        .served    (served)
     );
 
     mag_write #(
-        .PORT_X          (PORT_X),
-        .PORT_Y          (PORT_Y),
-        .MESH_ID         (MESH_ID),
-        .DRAM_BYTES_LOG2 (DRAM_BYTES_LOG2),
-        .WR_SLOTS        (WR_SLOTS)
+        .PORT_X           (PORT_X),
+        .PORT_Y           (PORT_Y),
+        .MESH_ID          (MESH_ID),
+        .DRAM_BYTES_LOG2  (DRAM_BYTES_LOG2),
+        .STAGE            (STAGE),
+        .STAGE_BYTES_LOG2 (STAGE_BYTES_LOG2),
+        .WR_SLOTS         (WR_SLOTS)
     ) u_write (
         .clk          (clk),
         .rst_n        (rst_n),
@@ -144,7 +153,8 @@ module mag_port #(
         .bad_valid    (bad_valid[1]),
         .bad_info     (bad_info[119:60]),
         .orphan_valid (orphan_valid),
-        .orphan_info  (orphan_info)
+        .orphan_info  (orphan_info),
+        .issued       (issued)
     );
 
     reg          valid_q, was_ack_q;

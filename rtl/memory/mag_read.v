@@ -15,11 +15,13 @@
 `include "ktpu_defs.vh"
 
 module mag_read #(
-    parameter PORT_X          = 0,
-    parameter PORT_Y          = 1,
-    parameter MESH_ID         = 0,
-    parameter DRAM_BYTES_LOG2 = 32,
-    parameter RING            = 128
+    parameter PORT_X           = 0,
+    parameter PORT_Y           = 1,
+    parameter MESH_ID          = 0,
+    parameter DRAM_BYTES_LOG2  = 32,
+    parameter STAGE            = 0,
+    parameter STAGE_BYTES_LOG2 = 21,
+    parameter RING             = 128
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -31,7 +33,7 @@ module mag_read #(
     // requester of the converged path
     output wire         rd_valid,
     input  wire         rd_ready,
-    output wire [30:0]  rd_word,        // DRAM word index
+    output wire [31:0]  rd_word,        // as mag_classify names it
     output wire [7:0]   rd_len,         // beats - 1
     input  wire         rsp_valid,
     input  wire [255:0] rsp_data,
@@ -45,7 +47,8 @@ module mag_read #(
     output wire         bad_valid,
     output wire [59:0]  bad_info,
     output wire         bus_valid,
-    output wire [59:0]  bus_info
+    output wire [59:0]  bus_info,
+    output wire         served          // a plain request or a streamed entry has been answered
 );
 
     localparam RW = $clog2(RING);
@@ -79,22 +82,26 @@ module mag_read #(
                       :                {entries_q, 2'd0};
     wire        tag_over = strm_q && {1'b0, txn_q} + entries_q > 9'd256;
     wire [3:0]  addr_code;
+    wire [31:0] addr_word;
     wire [3:0]  code = far_q                    ? `KT_M_REMOTE
                      : addr_code != `KT_M_NONE  ? addr_code
                      : tag_over                 ? `KT_M_TAG : `KT_M_NONE;
     wire        refuse = code != `KT_M_NONE;
 
     mag_classify #(
-        .MESH_ID         (MESH_ID),
-        .DRAM_BYTES_LOG2 (DRAM_BYTES_LOG2)
+        .MESH_ID          (MESH_ID),
+        .DRAM_BYTES_LOG2  (DRAM_BYTES_LOG2),
+        .STAGE            (STAGE),
+        .STAGE_BYTES_LOG2 (STAGE_BYTES_LOG2)
     ) u_classify (
         .addr  (addr_q),
         .words (words),
-        .code  (addr_code)
+        .code  (addr_code),
+        .word  (addr_word)
     );
 
     // ---------------------------------------------------------------- fetch
-    reg  [30:0] word_q;
+    reg  [31:0] word_q;
     reg  [10:0] left_q;
     reg  [RW:0] free_q;                 // ring words not promised to anybody
 
@@ -141,10 +148,10 @@ module mag_read #(
                        : raw_count == 8'd0 ? 9'd1 : {1'b0, raw_count};
         end
         if (check_done) begin
-            word_q <= addr_q[35:5];
+            word_q <= addr_word;
             left_q <= words;
         end else if (grant) begin
-            word_q <= word_q + {26'd0, beats};
+            word_q <= word_q + {27'd0, beats};
             left_q <= left_q - {6'd0, beats};
         end
     end
@@ -262,6 +269,7 @@ module mag_read #(
                         tag_q, mark_q, err, w_out_q, err ? 256'd0 : ring_data[255:0]};
     assign bus_valid = valid_q && word_err && !seen_q;
     assign bus_info  = {`KT_M_BUS, who_q};
+    assign served    = !job_bad && (job_strm ? entry_done : job_done);
 
     wire unused = &{1'b0, job_level, req_data[66], req_data[64:59]};
 

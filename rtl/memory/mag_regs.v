@@ -5,7 +5,7 @@
 // Events     any number in one cycle; none is lost to a clear of the same cycle.
 //            When several faults are first together, the lowest index is kept.
 // Parameters FAULTS = number of fault inputs 1..15, DROPS = of control drops 1..15;
-//            PORTS, WR_SLOTS and DRAM_BYTES_LOG2 are only published.
+//            PORTS, WR_SLOTS, DRAM_BYTES_LOG2 and STAGE_BYTES are only published.
 // Spec       docs/spec/memory.md 7; docs/spec/fabric.md 6.6
 `default_nettype none
 `include "ktpu_defs.vh"
@@ -15,7 +15,8 @@ module mag_regs #(
     parameter DROPS           = 2,
     parameter PORTS           = 1,
     parameter WR_SLOTS        = 16,
-    parameter DRAM_BYTES_LOG2 = 32
+    parameter DRAM_BYTES_LOG2 = 32,
+    parameter STAGE_BYTES     = 0
 ) (
     input  wire                 clk,
     input  wire                 rst_n,
@@ -34,17 +35,19 @@ module mag_regs #(
     input  wire [63:0]          orphan_info,
     input  wire [DROPS-1:0]     ctrl_drop,
     input  wire                 read_beat,
-    input  wire                 write_beat
+    input  wire                 write_beat,
+    input  wire                 stage_read_beat,
+    input  wire                 stage_write_beat
 );
 
     // Register index = address / 8.
     localparam [3:0] CAPS = 4'd0, FAULT = 4'd1, DROP = 4'd2, STGCNT = 4'd3, DRAMCNT = 4'd4;
 
-    localparam [63:0] CAPS_VALUE = {8'd1, WR_SLOTS[7:0], 4'd8, PORTS[3:0], DRAM_BYTES_LOG2[7:0], 32'd0};
+    localparam [63:0] CAPS_VALUE = {8'd1, WR_SLOTS[7:0], 4'd8, PORTS[3:0], DRAM_BYTES_LOG2[7:0], STAGE_BYTES[31:0]};
 
     reg  [63:0] fault_q;
     reg  [15:0] faults_q, orphans_q, drops_q;
-    reg  [31:0] reads_q, writes_q;
+    reg  [31:0] reads_q, writes_q, stage_reads_q, stage_writes_q;
 
     wire [3:0]  index = mreg_addr[6:3];
     wire        clear_fault = mreg_en && mreg_we && index == FAULT;
@@ -86,6 +89,8 @@ module mag_regs #(
             drops_q   <= 16'd0;
             reads_q   <= 32'd0;
             writes_q  <= 32'd0;
+            stage_reads_q  <= 32'd0;
+            stage_writes_q <= 32'd0;
         end else begin
             // Code 0 is "none": a stored fault always has a code.
             if (clear_fault || any) fault_q <= (any && fault_kept[3:0] == 4'd0) ? first : fault_kept;
@@ -94,6 +99,8 @@ module mag_regs #(
             drops_q   <= add_sat(drops_kept, n_drops);
             if (read_beat) reads_q <= reads_q + 32'd1;
             if (write_beat) writes_q <= writes_q + 32'd1;
+            if (stage_read_beat) stage_reads_q <= stage_reads_q + 32'd1;
+            if (stage_write_beat) stage_writes_q <= stage_writes_q + 32'd1;
         end
     end
 
@@ -109,7 +116,7 @@ module mag_regs #(
                 CAPS:    mreg_rdata <= CAPS_VALUE;
                 FAULT:   mreg_rdata <= fault_q;
                 DROP:    mreg_rdata <= {16'd0, drops_q, orphans_q, faults_q};
-                STGCNT:  mreg_rdata <= 64'd0;          // no staging store is built
+                STGCNT:  mreg_rdata <= {stage_writes_q, stage_reads_q};
                 DRAMCNT: mreg_rdata <= {writes_q, reads_q};
                 default: mreg_rdata <= 64'd0;
             endcase

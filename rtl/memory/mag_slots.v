@@ -14,10 +14,12 @@
 `include "ktpu_defs.vh"
 
 module mag_slots #(
-    parameter MESH_ID         = 0,
-    parameter DRAM_BYTES_LOG2 = 32,
-    parameter WR_SLOTS        = 16,
-    parameter SW              = $clog2(WR_SLOTS)
+    parameter MESH_ID          = 0,
+    parameter DRAM_BYTES_LOG2  = 32,
+    parameter STAGE            = 0,
+    parameter STAGE_BYTES_LOG2 = 21,
+    parameter WR_SLOTS         = 16,
+    parameter SW               = $clog2(WR_SLOTS)
 ) (
     input  wire          clk,
     input  wire          rst_n,
@@ -65,17 +67,21 @@ module mag_slots #(
     wire [39:0]  h_addr = in_data[274:235];
     wire [7:0]   h_len  = in_data[234:227];
     wire [3:0]   addr_code;
+    wire [31:0]  addr_word;
     wire [3:0]   req_code = h_far                   ? `KT_M_REMOTE
                           : addr_code != `KT_M_NONE ? addr_code
                           : h_len > 8'd7            ? `KT_M_LEN : `KT_M_NONE;
 
     mag_classify #(
-        .MESH_ID         (MESH_ID),
-        .DRAM_BYTES_LOG2 (DRAM_BYTES_LOG2)
+        .MESH_ID          (MESH_ID),
+        .DRAM_BYTES_LOG2  (DRAM_BYTES_LOG2),
+        .STAGE            (STAGE),
+        .STAGE_BYTES_LOG2 (STAGE_BYTES_LOG2)
     ) u_classify (
         .addr  (h_addr),
         .words ({3'd0, h_len} + 11'd1),
-        .code  (addr_code)
+        .code  (addr_code),
+        .word  (addr_word)
     );
 
     // ---------------------------------------------------------------- table
@@ -194,7 +200,7 @@ module mag_slots #(
         .level     (rdy_level)
     );
 
-    wire unused = &{1'b0, rdy_room, rdy_level};
+    wire unused = &{1'b0, rdy_room, rdy_level, addr_word};
 
 endmodule
 

@@ -13,11 +13,13 @@
 `include "ktpu_defs.vh"
 
 module mag_write #(
-    parameter PORT_X          = 0,
-    parameter PORT_Y          = 1,
-    parameter MESH_ID         = 0,
-    parameter DRAM_BYTES_LOG2 = 32,
-    parameter WR_SLOTS        = 16
+    parameter PORT_X           = 0,
+    parameter PORT_Y           = 1,
+    parameter MESH_ID          = 0,
+    parameter DRAM_BYTES_LOG2  = 32,
+    parameter STAGE            = 0,
+    parameter STAGE_BYTES_LOG2 = 21,
+    parameter WR_SLOTS         = 16
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -29,7 +31,7 @@ module mag_write #(
     // requester of the converged path; data follows in request order
     output wire         wr_valid,
     input  wire         wr_ready,
-    output wire [30:0]  wr_word,
+    output wire [31:0]  wr_word,        // as mag_classify names it
     output wire [7:0]   wr_len,
     output wire         wd_valid,
     input  wire         wd_ready,
@@ -46,7 +48,8 @@ module mag_write #(
     output wire         bad_valid,
     output wire [59:0]  bad_info,
     output wire         orphan_valid,
-    output wire [59:0]  orphan_info
+    output wire [59:0]  orphan_info,
+    output wire         issued          // a write that was not refused goes to memory
 );
 
     localparam SW = $clog2(WR_SLOTS);
@@ -65,9 +68,11 @@ module mag_write #(
     wire [15:0]   orphan_who;
 
     mag_slots #(
-        .MESH_ID         (MESH_ID),
-        .DRAM_BYTES_LOG2 (DRAM_BYTES_LOG2),
-        .WR_SLOTS        (WR_SLOTS)
+        .MESH_ID          (MESH_ID),
+        .DRAM_BYTES_LOG2  (DRAM_BYTES_LOG2),
+        .STAGE            (STAGE),
+        .STAGE_BYTES_LOG2 (STAGE_BYTES_LOG2),
+        .WR_SLOTS         (WR_SLOTS)
     ) u_slots (
         .clk        (clk),
         .rst_n      (rst_n),
@@ -101,6 +106,7 @@ module mag_write #(
     wire [7:0]    n_txn  = info[15:8];
     wire [39:0]   n_addr = info[55:16];
     wire [2:0]    n_len  = info[58:56];
+    wire [31:0]   n_word = {n_addr[39], n_addr[35:5]};   // it passed mag_classify
     wire          next_take;
 
     assign rdy_take = rdy_valid && (!next_q || next_take);
@@ -115,7 +121,7 @@ module mag_write #(
     reg           run_q;                // words of run_slot_q are being read
     reg  [2:0]    index_q, end_1_q, end_2_q;
     reg           second_q;             // the second burst's request is still to be queued
-    reg  [30:0]   word_2_q;
+    reg  [31:0]   word_2_q;
     reg  [2:0]    len_2_q;
     reg           data_q, last_q;       // wd_* holds a word
 
@@ -130,6 +136,7 @@ module mag_write #(
     wire          to_retire = next_q && ret_room && (refused ? older : (!run_q || word_end) && req_room);
     wire          start     = to_retire && !refused;
 
+    assign issued     = start;
     assign next_take  = shortcut || to_retire;
     assign word_en    = run_q && move;
     assign word_slot  = run_slot_q;
@@ -160,7 +167,7 @@ module mag_write #(
             index_q    <= 3'd0;
             end_1_q    <= len_1;
             end_2_q    <= n_len;
-            word_2_q   <= n_addr[35:5] + {28'd0, to_page[2:0]};
+            word_2_q   <= n_word + {29'd0, to_page[2:0]};
             len_2_q    <= len_2;
         end else if (word_en) index_q <= index_q + 3'd1;
         if (word_en) last_q <= index_q == end_1_q || index_q == end_2_q;
@@ -170,14 +177,14 @@ module mag_write #(
     wire          req_open;
     wire [2:0]    req_level;
     fifo_sync #(
-        .WIDTH (34),
+        .WIDTH (35),
         .DEPTH (4)
     ) u_requests (
         .clk       (clk),
         .rst_n     (rst_n),
         .in_valid  (start || second_q),
         .in_ready  (req_open),
-        .in_data   (second_q ? {word_2_q, len_2_q} : {n_addr[35:5], len_1}),
+        .in_data   (second_q ? {word_2_q, len_2_q} : {n_word, len_1}),
         .out_valid (wr_valid),
         .out_ready (wr_ready),
         .out_data  ({wr_word, wr_len[2:0]}),

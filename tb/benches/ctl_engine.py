@@ -25,6 +25,7 @@ BENCH = Bench(
         "rtl/control/host_*.v",
         "rtl/control/ctl_engine.v",
         "rtl/control/ctl_engine_sva.sv",
+        "tb/hdl/tb_orch.v",
         "tb/hdl/tb_ctl_engine.v",
     ],
     variants={"small": {"NCMD": 8, "POLL_IVL": 0}},

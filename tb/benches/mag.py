@@ -28,7 +28,7 @@ BENCH = Bench(
             "dest_q == 2'd1 ? job_peers[7:0]",
             "dest_q == 2'd3 ? job_peers[7:0]",
         ),
-        "range_edge": ("rtl/memory/mag_classify.v", "last > TOP", "last >= TOP"),
+        "range_edge": ("rtl/memory/mag_classify.v", "last > top", "last >= top"),
         "ring_leak": (
             "rtl/memory/mag_read.v",
             "assign release_entry = entry_done && !job_bad;",

@@ -251,7 +251,7 @@ async def emit_equals_drain(dut):
     pool = random_pool(dp.rng, 256, scale=(0, 255))
     pool.qa[:32] = 0  # zero blocks
     t = dp.tile_list(256) if dp.tiles >= 256 else np.arange(dp.tiles)
-    for load in (1, 0):
+    for load in (0, 1, 0):  # a LOAD right after reads: what the tile store still holds must not count
         s = Stream(pool)
         s.issue(t, t, t, load=load, emit=1)
         s.command(EMIT, t, phase=1)

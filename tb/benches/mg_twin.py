@@ -26,7 +26,7 @@ class _Agent:
     def __init__(self, memory: np.ndarray, rd_bad: tuple[int, int], wr_bad: tuple[int, int]) -> None:
         self.memory, self.rd_bad, self.wr_bad = memory, rd_bad, wr_bad
 
-    def read(self, src: Any, txn: int, addr: int, words: int) -> tuple[np.ndarray, np.ndarray]:
+    def read(self, src: Any, txn: int, addr: int, words: int, *, entries: int = 1) -> tuple[np.ndarray, np.ndarray]:
         first = addr >> 5
         out = np.zeros((words, 32), np.uint8)
         if addr % 32 or addr >> 36 or first + words > MEM_WORDS:

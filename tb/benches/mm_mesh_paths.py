@@ -7,7 +7,6 @@ from kohakubench import mesh_paths as paths
 from kohakubench import seed
 from kohakubench.insim import start
 from kohakubench.machines import machine_bench
-from kohakubench.ports import Port
 
 MACHINE = "mm_mesh"
 BENCH = machine_bench("mm_mesh_paths", MACHINE, timeout_cycles=1_000_000)
@@ -16,44 +15,47 @@ PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 7
 
 async def _open(dut):
     sim = await start(dut, MACHINE, seed=seed(), **PRESSURE)
-    vc = Port(dut.u_vc0)
-    vc.pressure(30)
-    return sim, vc, paths.Mailbox(sim)
+    return sim, paths.Mailbox(sim)
 
 
 @cocotb.test()
 async def discovery(dut):
-    """Controller to cluster, cluster to controller, controller to the vector core's place."""
-    _, vc, ctl = await _open(dut)
-    await paths.discovery(ctl, vc)
+    """Controller to cluster, to vector core, and back."""
+    _, ctl = await _open(dut)
+    await paths.discovery(ctl)
 
 
 @cocotb.test()
-@cocotb.parametrize(from_controller=[False, True])
-async def memory(dut, from_controller: bool):
-    """Endpoint to memory and memory to endpoint."""
-    sim, vc, ctl = await _open(dut)
-    await paths.memory_round_trip(ctl, vc, sim, from_controller)
+async def memory(dut):
+    """Controller to memory and memory to controller."""
+    sim, ctl = await _open(dut)
+    await paths.memory_round_trip(ctl, sim)
 
 
 @cocotb.test()
-async def signal_of_the_core(dut):
-    """Vector core's place to controller."""
-    _, vc, ctl = await _open(dut)
-    await paths.signals_to_controller(ctl, vc)
+async def memory_through_the_core(dut):
+    """Vector core to memory, memory to vector core, vector core to controller."""
+    sim, ctl = await _open(dut)
+    await paths.memory_through_the_core(ctl, sim)
+
+
+@cocotb.test()
+async def burst_into_core(dut):
+    """Controller to vector core, vector core to controller."""
+    _, ctl = await _open(dut)
+    await paths.burst_into_core(ctl)
 
 
 @cocotb.test()
 async def burst_into_cluster(dut):
-    """Vector core's place to cluster, cluster to memory."""
-    sim, vc, ctl = await _open(dut)
-    await paths.burst_into_cluster(ctl, vc, paths.operands(seed()), sim)
+    """Vector core to cluster, cluster to memory."""
+    sim, ctl = await _open(dut)
+    await paths.burst_into_cluster(ctl, paths.operands(seed()), sim)
 
 
 @cocotb.test()
 @cocotb.parametrize(n=[1, 8, 9, 64])
 async def peer_transfer(dut, n: int):
-    """Cluster to vector core's place: 1, 1, 2 and 8 bursts, each acknowledged at the controller."""
-    sim, vc, ctl = await _open(dut)
-    await paths.peer_transfer(ctl, vc, sim, n, 0)
-    await ctl.signals(paths.VC, -(-n // 8))
+    """Cluster to vector core: 1, 1, 2 and 8 bursts, each acknowledged at the controller; images identical."""
+    sim, ctl = await _open(dut)
+    await paths.peer_transfer(ctl, sim, n)

@@ -259,8 +259,8 @@ async def credit_storm(dut):
             await clocks.cycles(100)
         await pair.quiet(600)
         await answered(dut, pair)
+        await pair.sent()
         await pair.state(0x58, 0x60, 0x70)
-    await pair.sent()
 
 
 @cocotb.test()

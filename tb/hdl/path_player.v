@@ -26,14 +26,14 @@ module path_player #(
 
     output reg          rd_valid,
     input  wire         rd_ready,
-    output wire [30:0]  rd_word,
+    output wire [31:0]  rd_word,
     output wire [7:0]   rd_len,
     input  wire         rsp_valid,
     input  wire [255:0] rsp_data,
     input  wire         rsp_err,
     output reg          wr_valid,
     input  wire         wr_ready,
-    output wire [30:0]  wr_word,
+    output wire [31:0]  wr_word,
     output wire [7:0]   wr_len,
     output reg          wd_valid,
     input  wire         wd_ready,
@@ -46,15 +46,15 @@ module path_player #(
     reg [39:0]  reads  [0:1023];
     reg [39:0]  writes [0:1023];
     reg [287:0] data   [0:8191];
-    reg [256:0] cap    [0:16383];
+    reg [256:0] cap    [0:32767];
 
     reg [15:0] r_at, w_at, d_req, d_at, beat, got, finished;
     reg [31:0] lfsr;
     reg        play_q;
     wire       go = lfsr[15:8] >= idle;
 
-    assign {rd_len, rd_word} = {reads[r_at[9:0]][39:32], reads[r_at[9:0]][30:0]};
-    assign {wr_len, wr_word} = {writes[w_at[9:0]][39:32], writes[w_at[9:0]][30:0]};
+    assign {rd_len, rd_word} = reads[r_at[9:0]];
+    assign {wr_len, wr_word} = writes[w_at[9:0]];
     assign {wd_strb, wd_data} = data[d_at[12:0]];
     assign wd_last = beat == {8'd0, writes[d_req[9:0]][39:32]};
     assign done = r_at == n_reads && w_at == n_writes && got == n_words && finished == n_writes;
@@ -87,7 +87,7 @@ module path_player #(
                 if (wd_last) d_req <= d_req + 16'd1;
             end else if (!wd_valid && d_req != n_writes && lfsr[20]) wd_valid <= 1'b1;
             if (rsp_valid) begin
-                cap[got[13:0]] <= {rsp_err, rsp_data};
+                cap[got[14:0]] <= {rsp_err, rsp_data};
                 got <= got + 16'd1;
             end
             if (done_valid) begin

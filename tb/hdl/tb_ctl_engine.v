@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tb_ctl_engine: host port and engine in front of a real orchestrator with stand-ins behind it.
+// tb_ctl_engine: host port and engine in front of tb_orch, a real orchestrator among stand-ins.
 `default_nettype none
 
 module tb_ctl_engine #(
@@ -179,89 +179,35 @@ module tb_ctl_engine #(
         .m_axi_rlast(o_rlast), .m_axi_rvalid(o_rvalid), .m_axi_rready(o_rready),
         .irq(irq)
     );
-    wire         noc_in_valid, noc_in_busy, noc_out_valid, noc_out_busy, rx_drop;
-    wire [287:0] noc_in_data, noc_out_data;
-
-    // ---- mesh side: Python's flits before the echo of the units, through a register slice
-    wire         feed_valid, echo_valid, mix_ready;
-    wire [287:0] feed_data, echo_data;
-    wire         out_stall;
-    wire         sent = noc_out_valid && !noc_out_busy;
-    ctl_flit_feed u_feed (
-        .clk(clk), .rst_n(rst_n), .hold(1'b0), .push(push), .flit(flit), .blast(blast),
-        .blast_n(blast_n), .blast_rep(blast_rep), .blast_node(blast_node), .blast_code(blast_code),
-        .idle(feed_idle), .valid(feed_valid), .data(feed_data), .busy(!mix_ready)
-    );
-    ctl_unit_echo u_echo (
-        .clk(clk), .rst_n(rst_n), .enable(echo_en), .delay(echo_delay), .fault_at(echo_fault_at),
-        .see_valid(sent), .see_data(noc_out_data), .valid(echo_valid), .data(echo_data),
-        .taken(mix_ready && !feed_valid && echo_valid),
-        .seen(echo_seen), .open(echo_open), .open_max(echo_open_max)
-    );
-    skid2 #(.WIDTH(288)) u_mix (
-        .clk(clk), .rst_n(rst_n), .in_valid(feed_valid || echo_valid), .in_ready(mix_ready),
-        .in_data(feed_valid ? feed_data : echo_data),
-        .out_valid(noc_in_valid), .out_ready(!noc_in_busy), .out_data(noc_in_data)
-    );
-    stall_gen u_stall (
-        .clk(clk), .rst_n(rst_n), .seed(seed), .mode(out_mode), .level(out_level), .stall(out_stall)
-    );
-    assign noc_out_busy = out_stall || !rst_n;
-    ctl_flit_tap u_tap (
-        .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data),
-        .sel(tap_sel), .sel_data(tap_data), .count(tap_count), .gap_max(tap_gap_max)
-    );
-`ifndef KT_ICARUS
-    link_checker #(.ROLE(4)) u_check_in (
-        .clk(clk), .rst_n(rst_n), .valid(noc_in_valid), .busy(noc_in_busy), .data(noc_in_data)
-    );
-    link_checker #(.ROLE(4), .MAX_BUSY(0)) u_check_out (
-        .clk(clk), .rst_n(rst_n), .valid(noc_out_valid), .busy(noc_out_busy), .data(noc_out_data)
-    );
-`endif
-
-    // ---- clients
-    wire        aux_valid, aux_ready, mreg_en, mreg_we, mreg_err;
-    wire [7:0]  aux_addr;
-    wire [63:0] aux_data, aux_stat_q, mreg_wdata, mreg_rdata;
-    wire [3:0]  aux_stat_sel;
-    wire [6:0]  mreg_addr;
-    ctl_clients u_clients (
-        .clk(clk), .rst_n(rst_n), .aux_hold(aux_hold), .aux_stall(aux_stall),
-        .aux_valid(aux_valid), .aux_addr(aux_addr), .aux_data(aux_data), .aux_stat_sel(aux_stat_sel),
-        .aux_ready(aux_ready), .aux_stat_q(aux_stat_q),
-        .log_sel(log_sel), .log_data(log_data), .log_count(log_count),
-        .mreg_en(mreg_en), .mreg_we(mreg_we), .mreg_addr(mreg_addr), .mreg_wdata(mreg_wdata),
-        .mreg_rdata(mreg_rdata), .mreg_err(mreg_err), .mreg_count(mreg_count)
-    );
-    orch #(
-        .ORC_X(4'd1), .ORC_Y(4'd1), .STAGE_FLITS(STAGE_FLITS), .CREDIT_MAX(CREDIT_MAX),
-        .NODE_MAP((256'd1 << 8'h01) | (256'd1 << 8'h12) | (256'd1 << 8'h33)), .GRID_X_HI(8'd2), .GRID_Y_HI(8'd1)
-    ) u_orch (
-        .clk(clk), .rst_n(rst_n), .s_axi_awid(o_awid),
-        .s_axi_awaddr(o_awaddr), .s_axi_awlen(o_awlen), .s_axi_awsize(o_awsize),
-        .s_axi_awburst(o_awburst), .s_axi_awvalid(o_awvalid), .s_axi_awready(o_awready),
-        .s_axi_wdata(o_wdata), .s_axi_wstrb(o_wstrb), .s_axi_wlast(o_wlast),
-        .s_axi_wvalid(o_wvalid), .s_axi_wready(o_wready), .s_axi_bid(o_bid),
-        .s_axi_bresp(o_bresp), .s_axi_bvalid(b_valid), .s_axi_bready(b_ready),
-        .s_axi_arid(o_arid), .s_axi_araddr(o_araddr), .s_axi_arlen(o_arlen),
-        .s_axi_arsize(o_arsize), .s_axi_arburst(o_arburst), .s_axi_arvalid(o_arvalid),
-        .s_axi_arready(o_arready), .s_axi_rid(o_rid), .s_axi_rdata(o_rdata),
-        .s_axi_rresp(o_rresp), .s_axi_rlast(o_rlast), .s_axi_rvalid(o_rvalid),
-        .s_axi_rready(o_rready), .noc_in_valid(noc_in_valid), .noc_in_data(noc_in_data),
-        .noc_in_busy(noc_in_busy), .noc_out_valid(noc_out_valid), .noc_out_data(noc_out_data),
-        .noc_out_busy(noc_out_busy), .mesh_lost_in(mesh_lost_in), .rx_drop(rx_drop),
-        .aux_valid(aux_valid), .aux_addr(aux_addr), .aux_data(aux_data),
-        .aux_stat_sel(aux_stat_sel), .aux_ready(aux_ready), .aux_present(aux_present),
-        .aux_stat(aux_stat), .aux_stat_q(aux_stat_q), .mreg_en(mreg_en),
-        .mreg_we(mreg_we), .mreg_addr(mreg_addr), .mreg_wdata(mreg_wdata),
-        .mreg_present(mreg_present), .mreg_rdata(mreg_rdata), .mreg_err(mreg_err)
-    );
 
     // A held write response keeps a command of the engine in flight.
     wire b_valid;
     wire b_ready = o_bready && !b_hold;
     assign o_bvalid = b_valid && !b_hold;
+
+    // The orchestrator with its mesh side and clients; its own AXI master stays idle.
+    tb_orch #(.STAGE_FLITS(STAGE_FLITS), .CREDIT_MAX(CREDIT_MAX)) u_behind (
+        .clk(clk), .rst_n(rst_n), .ext(1'b1), .s_axi_awid(o_awid), .s_axi_awaddr(o_awaddr),
+        .s_axi_awlen(o_awlen), .s_axi_awsize(o_awsize), .s_axi_awburst(o_awburst), .s_axi_awvalid(o_awvalid),
+        .s_axi_awready(o_awready), .s_axi_wdata(o_wdata), .s_axi_wstrb(o_wstrb), .s_axi_wlast(o_wlast),
+        .s_axi_wvalid(o_wvalid), .s_axi_wready(o_wready), .s_axi_bid(o_bid), .s_axi_bresp(o_bresp),
+        .s_axi_bvalid(b_valid), .s_axi_bready(b_ready), .s_axi_arid(o_arid), .s_axi_araddr(o_araddr),
+        .s_axi_arlen(o_arlen), .s_axi_arsize(o_arsize), .s_axi_arburst(o_arburst), .s_axi_arvalid(o_arvalid),
+        .s_axi_arready(o_arready), .s_axi_rid(o_rid), .s_axi_rdata(o_rdata), .s_axi_rresp(o_rresp),
+        .s_axi_rlast(o_rlast), .s_axi_rvalid(o_rvalid), .s_axi_rready(o_rready), .push(push), .flit(flit),
+        .blast(blast), .blast_n(blast_n), .blast_rep(blast_rep), .blast_node(blast_node),
+        .blast_code(blast_code), .feed_idle(feed_idle), .echo_en(echo_en), .echo_delay(echo_delay),
+        .echo_fault_at(echo_fault_at), .echo_seen(echo_seen), .echo_open(echo_open),
+        .echo_open_max(echo_open_max), .out_mode(out_mode), .out_level(out_level), .seed(seed),
+        .tap_sel(tap_sel), .tap_data(tap_data), .tap_count(tap_count), .tap_gap_max(tap_gap_max),
+        .aux_present(aux_present), .aux_hold(aux_hold), .aux_stall(aux_stall), .aux_stat(aux_stat),
+        .log_sel(log_sel), .log_data(log_data), .log_count(log_count), .mreg_present(mreg_present),
+        .mreg_count(mreg_count), .mesh_lost_in(mesh_lost_in), .stall(1'b0), .w_go(1'b0), .w_addr(16'd0),
+        .w_len(8'd0), .w_size(3'd0), .w_burst(2'd0), .w_id(4'd0), .w_data(64'd0), .w_strb(8'd0), .fill(1'b0),
+        .fill_at(8'd0), .w_done(), .w_resp(), .w_bid(), .r_go(1'b0), .r_addr(16'd0), .r_len(8'd0),
+        .r_size(3'd0), .r_burst(2'd0), .r_id(4'd0), .r_sel(8'd0), .r_done(), .r_data(), .r_resp(),
+        .r_framing(), .drops(), .done_races(), .err_races(), .ready_after()
+    );
 
     // Address valid of the engine itself, for the poll interval.
     wire dut_e_arvalid = dut.c_arvalid;

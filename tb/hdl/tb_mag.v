@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench top of the memory agent: mag on axi_dram_model, a flit player on its
-// inbound link and a recorder on its outbound link and on the address channels.
+// inbound link and a recorder on its outbound link and on the address channels. The
+// host window is a port of the top; a player writes the mover's registers.
 // Python loads a script (stim.hex), strobes play and wakes once at done.
 //
 // stim.hex  one line a flit: {acks[15:0], gap[15:0], flit[287:0]}; a flit is
@@ -8,6 +9,7 @@
 //           `acks` acknowledgements have left since play.
 // cap.hex   one line an outbound flit: {cycle[31:0], flit}
 // ax.hex    one line a bus request in order: {write, cycle[31:0], len[7:0], addr[39:0]}
+// aux.hex   one line a register write of the mover: {gap[7:0], offset[7:0], data[63:0]}
 `default_nettype none
 `include "ktpu_defs.vh"
 module tb_mag #(
@@ -17,10 +19,52 @@ module tb_mag #(
     parameter MESH_ID    = 0,
     parameter PORT_X     = 0,
     parameter PORT_Y     = 1,
-    parameter SINGLE     = 0
+    parameter SINGLE     = 0,
+    parameter STAGE      = 0,
+    parameter STAGE_ENTRIES = 16384,
+    parameter STAGE_PIPE = 1,
+    parameter HOST       = 0,
+    parameter MOVER      = 0,
+    parameter XFORM_GRANULE = 0
 ) (
     input  wire        clk,
     input  wire        rst_n,
+    input  wire [3:0]   s_axi_mem_awid,
+    input  wire [39:0]  s_axi_mem_awaddr,
+    input  wire [7:0]   s_axi_mem_awlen,
+    input  wire [2:0]   s_axi_mem_awsize,
+    input  wire [1:0]   s_axi_mem_awburst,
+    input  wire         s_axi_mem_awvalid,
+    output wire         s_axi_mem_awready,
+    input  wire [255:0] s_axi_mem_wdata,
+    input  wire [31:0]  s_axi_mem_wstrb,
+    input  wire         s_axi_mem_wlast,
+    input  wire         s_axi_mem_wvalid,
+    output wire         s_axi_mem_wready,
+    output wire [3:0]   s_axi_mem_bid,
+    output wire [1:0]   s_axi_mem_bresp,
+    output wire         s_axi_mem_bvalid,
+    input  wire         s_axi_mem_bready,
+    input  wire [3:0]   s_axi_mem_arid,
+    input  wire [39:0]  s_axi_mem_araddr,
+    input  wire [7:0]   s_axi_mem_arlen,
+    input  wire [2:0]   s_axi_mem_arsize,
+    input  wire [1:0]   s_axi_mem_arburst,
+    input  wire         s_axi_mem_arvalid,
+    output wire         s_axi_mem_arready,
+    output wire [3:0]   s_axi_mem_rid,
+    output wire [255:0] s_axi_mem_rdata,
+    output wire [1:0]   s_axi_mem_rresp,
+    output wire         s_axi_mem_rlast,
+    output wire         s_axi_mem_rvalid,
+    input  wire         s_axi_mem_rready,
+    input  wire         aux_play,     // rising edge loads aux.hex and starts
+    input  wire [15:0]  n_aux,        // register writes of the script
+    output reg          aux_done,     // all taken and the mover not busy
+    output reg  [31:0]  aux_held,     // cycles in which a write was held
+    output reg  [31:0]  aux_early,    // GO writes that were not followed by busy
+    output wire         aux_present,
+    output wire [63:0]  aux_stat,
     input  wire        mreg_en,
     input  wire        mreg_we,
     input  wire [6:0]  mreg_addr,
@@ -48,6 +92,7 @@ module tb_mag #(
     localparam STIM = 8192;
     localparam CAP  = 65536;
     localparam AX   = 16384;
+    localparam AUX  = 8192;
 
     reg [319:0] stim [0:STIM-1];
     reg [319:0] cap  [0:CAP-1];
@@ -124,6 +169,49 @@ module tb_mag #(
         $writememh("ax.hex", ax, 0, n_ax == 0 ? 0 : n_ax - 1);
     end
 
+    // ---------------------------------------------------------------- mover
+    reg  [79:0] aux [0:AUX-1];
+    reg  [15:0] aux_at, aux_n;
+    reg         aux_valid, aux_run, aux_play_q;
+    reg  [7:0]  aux_addr, aux_gap;
+    reg  [63:0] aux_data;
+    reg  [2:0]  aux_quiet;
+    reg         aux_owed;             // a GO was taken in the cycle before
+    wire        aux_ready;
+    wire [63:0] aux_stat_q;
+    wire [79:0] aux_next = aux[aux_at[12:0]];
+
+    always @(posedge clk) begin
+        aux_play_q <= aux_play;
+        if (!rst_n) begin
+            aux_valid <= 1'b0; aux_run <= 1'b0; aux_at <= 16'd0; aux_done <= 1'b0; aux_quiet <= 3'd0;
+            aux_gap <= 8'd0; aux_held <= 32'd0; aux_early <= 32'd0; aux_owed <= 1'b0;
+        end else if (aux_play && !aux_play_q) begin
+            $readmemh("aux.hex", aux);
+            aux_run <= 1'b1; aux_at <= 16'd0; aux_n <= n_aux; aux_done <= 1'b0; aux_quiet <= 3'd0; aux_gap <= 8'd0;
+            aux_held <= 32'd0; aux_early <= 32'd0;
+        end else begin
+            if (aux_valid && !aux_ready) aux_held <= aux_held + 32'd1;
+            if (!aux_valid || aux_ready) begin
+                aux_valid <= 1'b0;
+                if (aux_run && aux_at != aux_n) begin
+                    if (aux_gap != aux_next[79:72]) aux_gap <= aux_gap + 8'd1;
+                    else begin
+                        aux_valid <= 1'b1;
+                        aux_addr  <= aux_next[71:64];
+                        aux_data  <= aux_next[63:0];
+                        aux_at    <= aux_at + 16'd1;
+                        aux_gap   <= 8'd0;
+                    end
+                end
+            end
+            aux_owed <= aux_valid && aux_ready && aux_addr == 8'd0 && aux_data[16];
+            if (aux_owed && !aux_stat[0]) aux_early <= aux_early + 32'd1;
+            aux_quiet <= (aux_run && aux_at == aux_n && !aux_valid && !aux_stat[0]) ? aux_quiet + {2'd0, !(&aux_quiet)} : 3'd0;
+            aux_done  <= &aux_quiet;
+        end
+    end
+
     // ---------------------------------------------------------------- bus
     wire [3:0]   aw_id, ar_id, b_id, r_id, cache_w, cache_r, qos_w, qos_r, region_w, region_r;
     wire [39:0]  aw_addr, ar_addr;
@@ -143,6 +231,12 @@ module tb_mag #(
         .PORT0_Y         (PORT_Y),
         .WR_SLOTS        (WR_SLOTS),
         .DRAM_BYTES_LOG2 (DRAM_LOG2),
+        .STAGE           (STAGE),
+        .STAGE_ENTRIES   (STAGE_ENTRIES),
+        .STAGE_PIPE      (STAGE_PIPE),
+        .HOST            (HOST),
+        .MOVER           (MOVER),
+        .XFORM_GRANULE   (XFORM_GRANULE),
         .RD_OUT          (RD_OUT)
     ) u_mag (
         .clk                 (clk),
@@ -192,6 +286,43 @@ module tb_mag #(
         .m_axi_dram_rlast    (r_last),
         .m_axi_dram_rvalid   (r_valid),
         .m_axi_dram_rready   (r_ready),
+        .s_axi_mem_awid       (s_axi_mem_awid),
+        .s_axi_mem_awaddr     (s_axi_mem_awaddr),
+        .s_axi_mem_awlen      (s_axi_mem_awlen),
+        .s_axi_mem_awsize     (s_axi_mem_awsize),
+        .s_axi_mem_awburst    (s_axi_mem_awburst),
+        .s_axi_mem_awvalid    (s_axi_mem_awvalid),
+        .s_axi_mem_awready    (s_axi_mem_awready),
+        .s_axi_mem_wdata      (s_axi_mem_wdata),
+        .s_axi_mem_wstrb      (s_axi_mem_wstrb),
+        .s_axi_mem_wlast      (s_axi_mem_wlast),
+        .s_axi_mem_wvalid     (s_axi_mem_wvalid),
+        .s_axi_mem_wready     (s_axi_mem_wready),
+        .s_axi_mem_bid        (s_axi_mem_bid),
+        .s_axi_mem_bresp      (s_axi_mem_bresp),
+        .s_axi_mem_bvalid     (s_axi_mem_bvalid),
+        .s_axi_mem_bready     (s_axi_mem_bready),
+        .s_axi_mem_arid       (s_axi_mem_arid),
+        .s_axi_mem_araddr     (s_axi_mem_araddr),
+        .s_axi_mem_arlen      (s_axi_mem_arlen),
+        .s_axi_mem_arsize     (s_axi_mem_arsize),
+        .s_axi_mem_arburst    (s_axi_mem_arburst),
+        .s_axi_mem_arvalid    (s_axi_mem_arvalid),
+        .s_axi_mem_arready    (s_axi_mem_arready),
+        .s_axi_mem_rid        (s_axi_mem_rid),
+        .s_axi_mem_rdata      (s_axi_mem_rdata),
+        .s_axi_mem_rresp      (s_axi_mem_rresp),
+        .s_axi_mem_rlast      (s_axi_mem_rlast),
+        .s_axi_mem_rvalid     (s_axi_mem_rvalid),
+        .s_axi_mem_rready     (s_axi_mem_rready),
+        .aux_valid            (aux_valid),
+        .aux_addr             (aux_addr),
+        .aux_data             (aux_data),
+        .aux_stat_sel         (4'd15),
+        .aux_ready            (aux_ready),
+        .aux_present          (aux_present),
+        .aux_stat             (aux_stat),
+        .aux_stat_q           (aux_stat_q),
         .mreg_en             (mreg_en),
         .mreg_we             (mreg_we),
         .mreg_addr           (mreg_addr),
@@ -241,6 +372,7 @@ module tb_mag #(
         .s_axi_rready  (r_ready)
     );
 
-    wire unused = &{1'b0, lock_w, cache_w, prot_w, qos_w, region_w, lock_r, cache_r, prot_r, qos_r, region_r};
+    wire unused = &{1'b0, lock_w, cache_w, prot_w, qos_w, region_w, lock_r, cache_r, prot_r, qos_r, region_r,
+                    aux_stat_q};
 endmodule
 `default_nettype wire

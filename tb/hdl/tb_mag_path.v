@@ -2,8 +2,12 @@
 // Bench top of mag_path: three scripted requesters on axi_dram_model.
 `default_nettype none
 module tb_mag_path #(
-    parameter RD_OUT = 4,
-    parameter WORDS  = 8192
+    parameter RD_OUT        = 4,
+    parameter WORDS         = 8192,
+    parameter STAGE         = 1,
+    parameter STAGE_BANKS   = 4,
+    parameter STAGE_ENTRIES = 1024,
+    parameter STAGE_PIPE    = 1
 ) (
     input  wire        clk,
     input  wire        rst_n,
@@ -16,26 +20,36 @@ module tb_mag_path #(
     output reg         done,
     output wire [47:0] n_errors,
     output reg  [31:0] read_beats,
-    output reg  [31:0] write_beats
+    output reg  [31:0] write_beats,
+    output reg  [31:0] stage_reads,
+    output reg  [31:0] stage_writes,
+    output reg  [31:0] cycles         // from play to done
 );
     localparam NREQ = 3;
     wire [NREQ-1:0]     rd_valid, rd_ready, rsp_valid, wr_valid, wr_ready;
     wire [NREQ-1:0]     wd_valid, wd_ready, wd_last, done_valid, end_of;
-    wire [NREQ*31-1:0]  rd_word, wr_word;
+    wire [NREQ*32-1:0]  rd_word, wr_word;
     wire [NREQ*8-1:0]   rd_len, wr_len;
     wire [NREQ*256-1:0] wd_data;
     wire [NREQ*32-1:0]  wd_strb;
-    wire [255:0]        rsp_data;
-    wire                rsp_err, done_err, read_beat, write_beat;
+    wire [NREQ*256-1:0] rsp_data;
+    wire [NREQ-1:0]     rsp_err, done_err;
+    wire                read_beat, write_beat, stage_read_beat, stage_write_beat;
     reg                 play_q;
 
     always @(posedge clk) begin
         play_q <= play;
         done   <= play && play_q && &end_of;
         if (!rst_n) begin
-            read_beats  <= 32'd0;
-            write_beats <= 32'd0;
+            read_beats   <= 32'd0;
+            write_beats  <= 32'd0;
+            stage_reads  <= 32'd0;
+            stage_writes <= 32'd0;
         end else begin
+            if (play && !play_q) cycles <= 32'd0;
+            else if (!done) cycles <= cycles + 32'd1;
+            stage_reads  <= stage_reads + {31'd0, stage_read_beat};
+            stage_writes <= stage_writes + {31'd0, stage_write_beat};
             read_beats  <= read_beats + {31'd0, read_beat};
             write_beats <= write_beats + {31'd0, write_beat};
         end
@@ -60,14 +74,14 @@ module tb_mag_path #(
         .n_errors   (n_errors[15:0]),
         .rd_valid   (rd_valid[0]),
         .rd_ready   (rd_ready[0]),
-        .rd_word    (rd_word[30:0]),
+        .rd_word    (rd_word[31:0]),
         .rd_len     (rd_len[7:0]),
         .rsp_valid  (rsp_valid[0]),
-        .rsp_data   (rsp_data),
-        .rsp_err    (rsp_err),
+        .rsp_data   (rsp_data[255:0]),
+        .rsp_err    (rsp_err[0]),
         .wr_valid   (wr_valid[0]),
         .wr_ready   (wr_ready[0]),
-        .wr_word    (wr_word[30:0]),
+        .wr_word    (wr_word[31:0]),
         .wr_len     (wr_len[7:0]),
         .wd_valid   (wd_valid[0]),
         .wd_ready   (wd_ready[0]),
@@ -75,7 +89,7 @@ module tb_mag_path #(
         .wd_strb    (wd_strb[31:0]),
         .wd_last    (wd_last[0]),
         .done_valid (done_valid[0]),
-        .done_err   (done_err)
+        .done_err   (done_err[0])
     );
 
     path_player #(
@@ -97,14 +111,14 @@ module tb_mag_path #(
         .n_errors   (n_errors[31:16]),
         .rd_valid   (rd_valid[1]),
         .rd_ready   (rd_ready[1]),
-        .rd_word    (rd_word[61:31]),
+        .rd_word    (rd_word[63:32]),
         .rd_len     (rd_len[15:8]),
         .rsp_valid  (rsp_valid[1]),
-        .rsp_data   (rsp_data),
-        .rsp_err    (rsp_err),
+        .rsp_data   (rsp_data[511:256]),
+        .rsp_err    (rsp_err[1]),
         .wr_valid   (wr_valid[1]),
         .wr_ready   (wr_ready[1]),
-        .wr_word    (wr_word[61:31]),
+        .wr_word    (wr_word[63:32]),
         .wr_len     (wr_len[15:8]),
         .wd_valid   (wd_valid[1]),
         .wd_ready   (wd_ready[1]),
@@ -112,7 +126,7 @@ module tb_mag_path #(
         .wd_strb    (wd_strb[63:32]),
         .wd_last    (wd_last[1]),
         .done_valid (done_valid[1]),
-        .done_err   (done_err)
+        .done_err   (done_err[1])
     );
 
     path_player #(
@@ -134,14 +148,14 @@ module tb_mag_path #(
         .n_errors   (n_errors[47:32]),
         .rd_valid   (rd_valid[2]),
         .rd_ready   (rd_ready[2]),
-        .rd_word    (rd_word[92:62]),
+        .rd_word    (rd_word[95:64]),
         .rd_len     (rd_len[23:16]),
         .rsp_valid  (rsp_valid[2]),
-        .rsp_data   (rsp_data),
-        .rsp_err    (rsp_err),
+        .rsp_data   (rsp_data[767:512]),
+        .rsp_err    (rsp_err[2]),
         .wr_valid   (wr_valid[2]),
         .wr_ready   (wr_ready[2]),
-        .wr_word    (wr_word[92:62]),
+        .wr_word    (wr_word[95:64]),
         .wr_len     (wr_len[23:16]),
         .wd_valid   (wd_valid[2]),
         .wd_ready   (wd_ready[2]),
@@ -149,7 +163,7 @@ module tb_mag_path #(
         .wd_strb    (wd_strb[95:64]),
         .wd_last    (wd_last[2]),
         .done_valid (done_valid[2]),
-        .done_err   (done_err)
+        .done_err   (done_err[2])
     );
 
     wire [3:0]   aw_id, ar_id, b_id, r_id, cache_w, cache_r, qos_w, qos_r, region_w, region_r;
@@ -163,8 +177,12 @@ module tb_mag_path #(
     wire [31:0]  w_strb;
 
     mag_path #(
-        .NREQ   (NREQ),
-        .RD_OUT (RD_OUT)
+        .NREQ          (NREQ),
+        .RD_OUT        (RD_OUT),
+        .STAGE         (STAGE),
+        .STAGE_BANKS   (STAGE_BANKS),
+        .STAGE_ENTRIES (STAGE_ENTRIES),
+        .STAGE_PIPE    (STAGE_PIPE)
     ) u_path (
         .clk                  (clk),
         .rst_n                (rst_n),
@@ -188,6 +206,8 @@ module tb_mag_path #(
         .done_err             (done_err),
         .read_beat            (read_beat),
         .write_beat           (write_beat),
+        .stage_read_beat      (stage_read_beat),
+        .stage_write_beat     (stage_write_beat),
         .m_axi_dram_awid     (aw_id),
         .m_axi_dram_awaddr   (aw_addr),
         .m_axi_dram_awlen    (aw_len),

@@ -11,6 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
+class BenchError(ImportError):
+    """A file of ``tb/benches`` that cannot be used; the message names file and reason."""
+
+
 @dataclass(frozen=True)
 class Bench:
     """One HDL top with its cocotb tests.
@@ -84,38 +88,66 @@ class Bench:
 
 
 def load(name: str) -> Bench:
-    """The bench called ``name``.
+    """The bench called ``name``; no other bench file is imported, so a broken one stops nobody else.
 
     Raises:
         KeyError: unknown name; the message lists close names.
+        BenchError: the file does not import or declares another name.
     """
-    benches = {b.name: b for b in discover()}
-    if name not in benches:
-        import difflib
+    files = _files()
+    if name in files:
+        bench = _declared(name)
+        if bench is not None:
+            return bench
+    import difflib
 
-        close = difflib.get_close_matches(name, benches, n=3) or sorted(benches)
-        raise KeyError(f"no bench called {name!r}; did you mean {', '.join(close)}? (make list)")
-    return benches[name]
+    close = difflib.get_close_matches(name, files, n=3) or sorted(b.name for b in survey()[0])
+    raise KeyError(f"no bench called {name!r}; did you mean {', '.join(close)}? (make list)")
+
+
+def survey() -> tuple[list[Bench], dict[str, str]]:
+    """All benches of ``tb/benches`` by name, and for each file that gives none although it should, why."""
+    found: list[Bench] = []
+    broken: dict[str, str] = {}
+    for name in _files():
+        try:
+            bench = _declared(name)
+        except BenchError as err:
+            broken[name] = str(err)
+        else:
+            if bench is not None:
+                found.append(bench)
+    return found, broken
 
 
 def discover() -> list[Bench]:
     """All benches of ``tb/benches``, by name.
 
     Raises:
-        ImportError: a bench file that does not import; nothing is skipped silently.
+        BenchError: a bench file that does not import; nothing is skipped silently.
     """
+    found, broken = survey()
+    if broken:
+        raise BenchError("\n".join(broken.values()))
+    return found
+
+
+def _files() -> list[str]:
+    """Module names below ``benches``, benches and their helpers alike."""
     import benches
 
-    found: list[Bench] = []
-    for info in pkgutil.iter_modules(benches.__path__):
-        module = importlib.import_module(f"benches.{info.name}")
-        bench = getattr(module, "BENCH", None)
-        if bench is None:
-            continue
-        object.__setattr__(bench, "module", f"benches.{info.name}")
-        found.append(bench)
-    names = [b.name for b in found]
-    twice = {n for n in names if names.count(n) > 1}
-    if twice:
-        raise ImportError(f"two benches share a name: {', '.join(sorted(twice))}")
-    return sorted(found, key=lambda b: b.name)
+    return sorted(info.name for info in pkgutil.iter_modules(benches.__path__))
+
+
+def _declared(name: str) -> Bench | None:
+    """The bench that file ``name`` declares, or None for a helper."""
+    try:
+        bench: Bench | None = getattr(importlib.import_module(f"benches.{name}"), "BENCH", None)
+    except Exception as err:
+        raise BenchError(f"tb/benches/{name}.py does not import: {type(err).__name__}: {err}") from err
+    if bench is None:
+        return None
+    if bench.name != name:
+        raise BenchError(f"tb/benches/{name}.py declares bench {bench.name!r}; name the file like the bench")
+    object.__setattr__(bench, "module", f"benches.{name}")
+    return bench

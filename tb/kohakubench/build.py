@@ -89,8 +89,11 @@ def _machine_files(bench: Bench, directory: Path) -> list[Path]:
 
     out = directory / "machine"
     out.mkdir(parents=True, exist_ok=True)
-    generate(MACHINES / f"{bench.machine}.toml", out)
-    write_top(bench.machine, out, checked=bench.checked, dram_params=bench.dram)
+    try:
+        generate(MACHINES / f"{bench.machine}.toml", out)
+        write_top(bench.machine, out, checked=bench.checked, dram_params=bench.dram)
+    except ValueError as err:
+        raise BuildError(f"bench {bench.name}: {err}") from err
     return sorted(out.glob("*.v")) + sorted(out.glob("*.sv"))
 
 

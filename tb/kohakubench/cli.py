@@ -61,7 +61,7 @@ def run(
     request = Request(variant or None, testcase or None, seed, slow, options)
     try:
         verdict = run_bench(benches_.load(name), request, echo=echo)
-    except (BuildError, ToolError, KeyError, FileNotFoundError) as err:
+    except (BuildError, ToolError, KeyError, FileNotFoundError, benches_.BenchError) as err:
         console.print(str(err.args[0] if isinstance(err, KeyError) else err), style="red", markup=False)
         raise typer.Exit(2) from err
     show(verdict)
@@ -70,13 +70,17 @@ def run(
 
 @app.command(name="list")
 def list_() -> None:
-    """List every bench with its tier, variants and mutations."""
+    """List every bench with its tier, variants and mutations; exit code 1 if a file is broken."""
     table = Table(box=None, pad_edge=False)
     for head in ("TEST=", "tier", "variants", "mutations"):
         table.add_column(head)
-    for b in benches_.discover():
+    found, broken = benches_.survey()
+    for b in found:
         table.add_row(b.name, b.tier, ", ".join(b.variants) or "-", str(len(b.mutations)))
     console.print(table)
+    for reason in broken.values():
+        console.print(reason, style="red", markup=False)
+    raise typer.Exit(1 if broken else 0)
 
 
 @app.command()

@@ -38,13 +38,9 @@ def rows() -> list[tuple[str, bool, str, str]]:
     out: list[tuple[str, bool, str, str]] = []
     py = platform.python_version()
     out.append(("python", py.startswith(("3.11.", "3.12.", "3.13.")), py, "use Python 3.11 to 3.13"))
-    for name, fix in (
-        ("g++", "apt-get install g++"),
-        ("make", "apt-get install make"),
-        ("perl", "apt-get install perl"),
-    ):
-        seen = _first_line(name, "--version") if name != "perl" else _first_line("perl", "-e", "print qq($^V\\n)")
-        out.append((name, seen is not None, seen or "missing", fix))
+    for name in ("g++", "make"):
+        seen = _first_line(name, "--version")
+        out.append((name, seen is not None, seen or "missing", f"apt-get install {name}"))
     import find_libpython
 
     library = find_libpython.find_libpython()

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kohakubench.bench import ROOT
+from kohakutpu.mesh import load
+from kohakutpu.mesh.verilog import top_ports
 
 MACHINES = ROOT / "spec" / "machines"
 _PROG_KICK = 0x50
@@ -69,6 +71,11 @@ def tap_names(picture: Path) -> list[str]:
     return [*names, "signals"]
 
 
+def has_window(picture: Path) -> bool:
+    """True if the machine's top has the host's memory window."""
+    return any(name == "s_axi_mem_awvalid" for name, _, _ in top_ports(load(picture)))
+
+
 def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, int] | None = None) -> Path:
     """Write ``tb_<machine>.v`` into ``out``.
 
@@ -79,9 +86,19 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
 
     Returns:
         path of the file.
+
+    Raises:
+        ValueError: the picture has a clock domain besides "mesh"; this top drives one clock.
     """
     picture = MACHINES / f"{machine}.toml"
     units = endpoints(picture)
+    tables = tomllib.loads(picture.read_text(encoding="utf-8"))["unit"]
+    for e in units:
+        if tables[e.token].get("clock", "mesh") != "mesh":
+            raise ValueError(
+                f"{picture.name}: unit.{e.token}.clock = {tables[e.token]['clock']!r}, but a machine bench drives one "
+                'clock; write "mesh", or drive the generated top from a bench of its own like mesh_traffic_cross'
+            )
     dram_wires, dram_pins = _bus("dram", _DRAM_WIDTH)
     host_wires, host_pins = _bus("host", _HOST_WIDTH)
     inner = f"u_m.{'u_dut.' if checked else ''}"
@@ -125,6 +142,15 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
             f"  flit_port #(.SEED({e.x * 16 + e.y})) u_{stem} (.clk(clk), .rst_n(rst_n), "
             f".out_valid({stem}_in_valid), .out_data({stem}_in_data), .out_busy({stem}_in_busy), "
             f".in_valid({stem}_out_valid), .in_data({stem}_out_data), .in_busy({stem}_out_busy));"
+        )
+    if has_window(picture):
+        window_wires, window_pins = _bus("window", _DRAM_WIDTH)
+        lines += window_wires
+        pins += [(f"s_axi_mem_{p}", n) for p, n in window_pins]
+        instances.append(
+            "  window_player u_window (.clk(clk), .rst_n(rst_n), "
+            + ", ".join(f".m_axi_{p}({n})" for p, n in window_pins)
+            + ");"
         )
     params = ", ".join(f".{k}({v})" for k, v in (dram_params or {}).items())
     instances.append(

@@ -9,6 +9,7 @@ from kohakubench.bench import Bench
 from kohakubench.dram import DRAM_PUBLIC
 from kohakubench.host import HOST_PUBLIC
 from kohakubench.taps import TAP_PUBLIC
+from kohakubench.window import WINDOW_PUBLIC
 
 DRAM_WORDS = 1 << 19
 """Words of the DRAM model behind a machine bench (16 MiB)."""
@@ -19,14 +20,16 @@ SOURCES = [
     "rtl/control/*.v",
     "rtl/memory/*.v",
     "rtl/matmul/*.v",
+    "rtl/vector/*.v",
     "tb/hdl/axi_dram_model.v",
     "tb/hdl/host_player.v",
+    "tb/hdl/window_player.v",
     "tb/hdl/flit_tap.v",
     "tb/hdl/flit_port.v",
 ]
 CHECKERS = ["rtl/noc/*_sva.sv"]
 PORT_PUBLIC = [f"flit_port.{n}" for n in ("tx_flit", "tx_req", "tx_ack", "rx_count", "ring", "busy_pct")]
-PUBLIC = [*DRAM_PUBLIC, *HOST_PUBLIC, *TAP_PUBLIC, *PORT_PUBLIC]
+PUBLIC = [*DRAM_PUBLIC, *HOST_PUBLIC, *WINDOW_PUBLIC, *TAP_PUBLIC, *PORT_PUBLIC]
 
 
 def machine_bench(name: str, machine: str, *, checked: bool = True, **options: Any) -> Bench:

@@ -3,7 +3,7 @@
 
 Flits go in, in their order on the link; out come the response flits in order, the
 acknowledgements per source in order, the fault events, the drop counters and the
-memory image. Nodes are bytes {y, x}. No staging store is built.
+memory images. Nodes are bytes {y, x}.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 WORD = 32
 RD_REQ, WR_REQ, RD_RESP, WR_ACK, WR_DATA, CU_DATA = 0, 1, 2, 3, 4, 8
 STREAM = 1 << 6
+APERTURE = 1 << 39  # address bit of the staging store
 (M_NONE, M_ALIGN, M_RSVD, M_MESH, M_APER, M_RANGE, M_LEN, M_TAG, M_FRAME, M_BUS, M_REMOTE, M_ORPHAN) = range(
     12
 )
@@ -115,15 +116,18 @@ class MagModel:
         dram_bytes: size behind the mesh's window; also the size of ``memory``.
         mesh: own mesh id.
         port: node byte of the port.
+        stage_bytes: size of the staging store ``stage``, 0 if none is built.
     """
 
-    def __init__(self, dram_bytes: int, *, mesh: int = 0, port: int = 0x10) -> None:
-        self.mesh, self.port, self.dram_bytes = mesh, port, dram_bytes
+    def __init__(self, dram_bytes: int, *, mesh: int = 0, port: int = 0x10, stage_bytes: int = 0) -> None:
+        self.mesh, self.port, self.dram_bytes, self.stage_bytes = mesh, port, dram_bytes, stage_bytes
         self.memory = bytearray(dram_bytes)
+        self.stage = bytearray(stage_bytes)
         self.read_errors: tuple[int, int] = (0, 0)  # byte window [lo, hi) that fails on the bus
         self.write_errors: tuple[int, int] = (0, 0)
         self.undefined: set[int] = set()  # word addresses of writes that failed on the bus
         self.words_read = self.words_written = 0
+        self.stage_read = self.stage_written = 0
         self._open: dict[int, _Write] = {}
         self.start()
 
@@ -137,15 +141,17 @@ class MagModel:
 
     # ------------------------------------------------------------ address
     def classify(self, addr: int, n: int) -> int:
-        """Memory fault code of an aligned-only access of ``n`` bytes, 0 when DRAM serves it."""
+        """Memory fault code of an aligned-only access of ``n`` bytes, 0 when it is served."""
         if addr >> 38 & 1:
             return M_RSVD
         if addr >> 36 & 3 != self.mesh:
             return M_MESH
-        if addr >> 39:
+        if addr & APERTURE and (addr >> 32 & 15 or not self.stage_bytes):
             return M_APER
         if addr & 31:
             return M_ALIGN
+        if addr & APERTURE:
+            return M_RANGE if (addr & (1 << 32) - 1) + n > self.stage_bytes else M_NONE
         return M_RANGE if (addr & (1 << 36) - 1) + n > self.dram_bytes else M_NONE
 
     # ------------------------------------------------------------ flits
@@ -180,17 +186,21 @@ class MagModel:
             code = M_TAG
         if code:
             self.faults.append((code, f.src, f.txn, addr))
+        elif addr & APERTURE:
+            self.stage_read += count * ew
         else:
             self.words_read += count * ew
         base = addr & (1 << 36) - 1
+        bus = not addr & APERTURE
+        store = self.memory if bus else self.stage
         failed = False
         for i in range(count):
             for dest in dests:
                 for w in range(ew):
                     at = base + (i * ew + w) * WORD
-                    err = bool(code) or self.read_errors[0] <= at < self.read_errors[1]
+                    err = bool(code) or (bus and self.read_errors[0] <= at < self.read_errors[1])
                     failed |= err
-                    word = 0 if err else int.from_bytes(self.memory[at : at + WORD], "little")
+                    word = 0 if err else int.from_bytes(store[at : at + WORD], "little")
                     self.responses.append(
                         flit(
                             dst=dest,
@@ -232,13 +242,18 @@ class MagModel:
         code = write.code or code
         if not code:
             base = write.addr & (1 << 36) - 1
-            self.issued.append(base)
-            self.words_written += len(write.words)
+            bus = not write.addr & APERTURE
+            store = self.memory if bus else self.stage
+            if bus:
+                self.issued.append(base)
+                self.words_written += len(write.words)
+            else:
+                self.stage_written += len(write.words)
             for k, word in enumerate(write.words):
                 at = base + k * WORD
-                if self.write_errors[0] <= at < self.write_errors[1]:
+                if bus and self.write_errors[0] <= at < self.write_errors[1]:
                     code = M_BUS
-                self.memory[at : at + WORD] = word.to_bytes(WORD, "little")
+                store[at : at + WORD] = word.to_bytes(WORD, "little")
             if code:
                 self.undefined |= {base + k * WORD for k in range(len(write.words))}
         if code:

@@ -11,7 +11,7 @@ from typing import Any
 
 from kohakubench import checks, clocks, seed
 from kohakubench.dram import DRAM_PUBLIC, Dram
-from kohakubench.mag_model import RD_RESP, WORD, WR_ACK, Flit, MagModel
+from kohakubench.mag_model import APERTURE, RD_RESP, WORD, WR_ACK, Flit, MagModel
 
 SOURCES = [
     "rtl/common/ram_sdp.v",
@@ -23,8 +23,10 @@ SOURCES = [
     "rtl/memory/mag_slots.v",
     "rtl/memory/mag_write.v",
     "rtl/memory/mag_port.v",
+    "rtl/memory/mag_stage.v",
     "rtl/memory/mag_path.v",
     "rtl/memory/mag_regs.v",
+    "rtl/memory/mag_host.v",
     "rtl/memory/mag.v",
     "rtl/memory/mag_sva.sv",
     "rtl/memory/mag_path_sva.sv",
@@ -33,8 +35,10 @@ SOURCES = [
     "tb/hdl/tb_mag.v",
     "tb/hdl/tb_mag_links.sv",
 ]
+MOVER_SOURCES = ["rtl/memory/mag_quant*.v", "rtl/memory/mov_*.v"]
 PUBLIC = DRAM_PUBLIC
 UNITS = (0x11, 0x12, 0x21, 0x22, 0x13, 0x31)  # node bytes {y, x}
+_IDLE = [f"s_axi_mem_{s}" for s in ("awvalid", "wvalid", "bready", "arvalid", "rready")] + ["aux_play", "n_aux"]
 CAPS, FAULT, DROP, STGCNT, DRAMCNT = 0x00, 0x08, 0x10, 0x18, 0x20
 
 
@@ -61,13 +65,19 @@ def interleave(rng: random.Random, streams: list[list[int]], gaps: tuple[int, ..
 class MagTb:
     """One bench run; ``await MagTb.start(dut)``."""
 
+    _stage = bytearray()  # contents of the staging store: they outlive a reset
+
     def __init__(self, dut: Any) -> None:
         self.dut = dut
         self.rng = random.Random(seed())
         self.bytes = 1 << int(dut.DRAM_LOG2.value)
         self.port = int(dut.PORT_Y.value) << 4 | int(dut.PORT_X.value)
         self.mesh = int(dut.MESH_ID.value)
-        self.model = MagModel(self.bytes, mesh=self.mesh, port=self.port)
+        self.stage_bytes = int(dut.STAGE_ENTRIES.value) * 128 if int(dut.STAGE.value) else 0
+        self.model = MagModel(self.bytes, mesh=self.mesh, port=self.port, stage_bytes=self.stage_bytes)
+        if len(MagTb._stage) != self.stage_bytes:
+            MagTb._stage = self.model.stage
+        self.model.stage = MagTb._stage
         self.dram = Dram(dut.u_dram, words=self.bytes // WORD)
         self.dir = Path(os.environ.get("KOHAKU_RUN_DIR", "."))
         self.captured: list[tuple[int, Flit]] = []
@@ -87,7 +97,7 @@ class MagTb:
             "busy_pct",
         ):
             getattr(dut, name).value = 0
-        for name in ("play", "dump", "n_play", "goal"):
+        for name in ("play", "dump", "n_play", "goal", *_IDLE):
             getattr(dut, name).value = 0
         dut.lfsr_seed.value = self.rng.getrandbits(31)
         clocks.start(dut.clk)
@@ -104,6 +114,10 @@ class MagTb:
     def own(self, addr: int) -> int:
         """``addr`` with this mesh's number."""
         return self.mesh << 36 | addr
+
+    def staged(self, offset: int) -> int:
+        """Address of a byte of this mesh's staging store."""
+        return APERTURE | self.own(offset)
 
     async def play(self, steps: list[Step] | list[int], *, compare: bool = True, limit: int = 60_000) -> None:
         """Send the flits, wait for everything the model expects, compare all of it."""

@@ -7,6 +7,7 @@ In ``mm_mesh`` the controller is the orchestrator, reached through its mailbox; 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -17,7 +18,9 @@ from kohakubench.insim import InSim
 from kohakubench.ports import Port
 from kohakudriver.registers import address, fields
 from kohakutpu.isa import cluster, message
+from kohakutpu.isa import vector as isa
 from kohakutpu.model.numerics import Layout, fp16_codes, product, quantise_entries
+from kohakutpu.program.vector_words import Halt, Vdrain, Vfill, Word, encode_word
 from kohakutpu.schedule.layout import Entry, Tile
 
 VC, MG, MEM, CTRL = (1, 0), (2, 1), (0, 1), (1, 1)
@@ -120,40 +123,30 @@ class Bench:
         return self._signals[node][-1]
 
 
-async def discovery(ctl: Controller, vc: Port) -> None:
-    """Controller to cluster and back; controller to the vector core's place."""
-    await ctl.send(message.encode("CU_CTRL_REQ", dst=MG, src=CTRL, txn=0x31, index=0))
-    seen = await ctl.reply()
-    checks.equal("source of the reply", seen.src, MG)
-    checks.equal("type and tag", (seen.kind, seen.txn), (CONTROL, 0x31))
-    checks.equal("CU_CAPS.cu_type", seen.payload >> 176 + 48 & 0xFFFF, 0x4D47)
-    request = message.encode("CU_CTRL_REQ", dst=VC, src=CTRL, txn=0x32, index=0)
-    await ctl.send(request)
-    checks.equal("request at the vector core's place", await vc.receive(), request)
+async def discovery(ctl: Controller) -> None:
+    """Controller to each unit and back: both answer at their places with their types."""
+    for txn, node, cu_type in ((0x31, MG, 0x4D47), (0x32, VC, 0x5643)):
+        await ctl.send(message.encode("CU_CTRL_REQ", dst=node, src=CTRL, txn=txn, index=0))
+        seen = await ctl.reply()
+        checks.equal("source of the reply", seen.src, node)
+        checks.equal("type and tag", (seen.kind, seen.txn), (CONTROL, txn))
+        checks.equal("CU_CAPS.cu_type", seen.payload >> 176 + 48 & 0xFFFF, cu_type)
 
 
-async def memory_round_trip(ctl: Controller, vc: Port, sim: InSim, from_controller: bool) -> None:
-    """A write burst and a read from an endpoint to memory and back."""
-    base = 0x8000 if from_controller else 0x9000
-    src = CTRL if from_controller else VC
+async def memory_round_trip(ctl: Controller, sim: InSim) -> None:
+    """A write burst and a read from the controller to memory and back."""
+    base = 0x8000
     words = [int.from_bytes(np.random.default_rng([base, i]).bytes(WORD), "little") for i in range(8)]
-
-    async def send(flit: int) -> None:
-        await (ctl.send(flit) if from_controller else vc.send(flit))
-
-    async def take() -> Seen:
-        return await ctl.reply() if from_controller else Seen.of(await vc.receive())
-
-    await send(message.encode("MEM_WR_REQ", dst=MEM, src=src, txn=0x11, last=0, addr=base, len=7))
+    await ctl.send(message.encode("MEM_WR_REQ", dst=MEM, src=CTRL, txn=0x11, last=0, addr=base, len=7))
     for i, w in enumerate(words):
-        await send(message.encode("MEM_WR_DATA", dst=MEM, src=src, txn=0x11, last=int(i == 7)) | w)
-    ack = await take()
+        await ctl.send(message.encode("MEM_WR_DATA", dst=MEM, src=CTRL, txn=0x11, last=int(i == 7)) | w)
+    ack = await ctl.reply()
     checks.equal("write acknowledged", (ack.kind, ack.src, ack.txn, ack.payload), (ACK, MEM, 0x11, 0))
     stored = await sim.dram.read(base, 8 * WORD)
     checks.equal("stored bytes", stored, b"".join(w.to_bytes(WORD, "little") for w in words), n=8)
-    await send(message.encode("MEM_RD_REQ", dst=MEM, src=src, txn=0x21, addr=base, flags=0x40, count=2))
+    await ctl.send(message.encode("MEM_RD_REQ", dst=MEM, src=CTRL, txn=0x21, addr=base, flags=0x40, count=2))
     for i in range(8):
-        got = await take()
+        got = await ctl.reply()
         checks.equal(
             f"response word {i}",
             (got.kind, got.src, got.txn, got.last, got.rsvd, got.payload),
@@ -161,20 +154,31 @@ async def memory_round_trip(ctl: Controller, vc: Port, sim: InSim, from_controll
         )
 
 
-async def full_mailbox(vc: Port, sim: InSim) -> None:
+async def memory_through_the_core(ctl: Controller, sim: InSim) -> None:
+    """Vector core to memory and back: a kernel copies 40 words and completes at the controller."""
+    data = np.random.default_rng(40).bytes(40 * WORD)
+    await sim.dram.load(0x9000, data)
+    program = kernel([Vfill(0, 100), Vdrain(1, 100), Halt()], {0: (0x9000, 32, 40), 1: (0xC000, 32, 40)})
+    await run(ctl, program, VC)
+    code, _ = await ctl.signals(VC, len(program))
+    checks.equal("program completed", code, 1)
+    checks.equal("copied bytes", await sim.dram.read(0xC000, 40 * WORD), data, n=40)
+
+
+async def full_mailbox(port: Port, sim: InSim) -> None:
     """Control flits to the shared memory port beyond what the mailbox holds, reads and signals between them."""
     base, flits, room = 0xA000, 24, 16
     words = [int.from_bytes(np.random.default_rng([base, i]).bytes(WORD), "little") for i in range(flits)]
     await sim.dram.load(base, b"".join(w.to_bytes(WORD, "little") for w in words))
     for n in range(flits):
-        await vc.send(message.encode("CU_CTRL_REQ", dst=MEM, src=VC, txn=n, index=n))
-        await vc.send(message.encode("MEM_RD_REQ", dst=MEM, src=VC, txn=n, addr=base + WORD * n, len=0))
-        await vc.send(message.encode("CU_SIGNAL", dst=MEM, src=VC, txn=n, code=0x40, arg=n))
+        await port.send(message.encode("CU_CTRL_REQ", dst=MEM, src=CTRL, txn=n, index=n))
+        await port.send(message.encode("MEM_RD_REQ", dst=MEM, src=CTRL, txn=n, addr=base + WORD * n, len=0))
+        await port.send(message.encode("CU_SIGNAL", dst=MEM, src=CTRL, txn=n, code=0x40, arg=n))
     for n, word in enumerate(words):
-        got = Seen.of(await vc.receive())
+        got = Seen.of(await port.receive())
         checks.equal(f"read {n}", (got.kind, got.src, got.txn, got.payload), (RESPONSE, MEM, n, word))
     mailbox, drops, status = await sim.host.read(
-        [address("RX_STATUS"), address("MEM_DROP"), address("NODE_STATUS", VC[1] << 4 | VC[0])]
+        [address("RX_STATUS"), address("MEM_DROP"), address("NODE_STATUS", CTRL[1] << 4 | CTRL[0])]
     )
     checks.equal("mailbox overflow", fields("RX_STATUS", mailbox)["overflow"], 1)
     checks.equal("control flits counted as dropped", drops >> 32 & 0xFFFF, flits - room)
@@ -182,41 +186,45 @@ async def full_mailbox(vc: Port, sim: InSim) -> None:
     checks.equal("signals", (seen["signal_count"], seen["arg"]), (flits, flits - 1))
     for n in range(room):
         flit = await Mailbox(sim).reply()
-        checks.equal(f"mailbox flit {n}", (flit.kind, flit.src, flit.txn), (CONTROL, VC, n))
+        checks.equal(f"mailbox flit {n}", (flit.kind, flit.src, flit.txn), (CONTROL, CTRL, n))
 
 
-async def signals_to_controller(ctl: Controller, vc: Port) -> None:
-    """Vector core's place to controller: a signal of its own code."""
-    await vc.send(message.encode("CU_SIGNAL", dst=CTRL, src=VC, code=0x40, arg=0x1234))
-    checks.equal("signal of the vector core's place", await ctl.signals(VC, 1), (0x40, 0x1234))
+async def burst_into_core(ctl: Controller) -> None:
+    """Controller to vector core and back: a burst, acknowledged where it says."""
+    route: dict[str, Any] = {"dst": VC, "src": CTRL, "txn": 0x44}
+    place: dict[str, Any] = {"buf_id": 0, "offset": 510, "len": 1, "flags": 1, "ack_x": CTRL[0], "ack_y": CTRL[1]}
+    await ctl.send(message.encode("CU_DATA_DESC", **route, last=0, **place))
+    for i in range(2):
+        await ctl.send(message.encode("CU_DATA_DATA", **route, last=i) | i)
+    checks.equal("acknowledgement of the core", await ctl.signals(VC, 1), (3, 0))
 
 
-async def burst_into_cluster(ctl: Controller, vc: Port, operands: tuple[Any, Any], sim: InSim) -> None:
-    """Vector core's place to cluster: an operand delivered as a burst computes like a filled one."""
+async def burst_into_cluster(ctl: Controller, operands: tuple[Any, Any], sim: InSim) -> None:
+    """Vector core to cluster: an operand delivered as a burst computes like a filled one."""
     a, b = operands
     await _load(sim, a, b)
-    entries = quantise_entries(Entry(1, 1).entries(a), Layout.A).tobytes()
-    await vc.send(message.encode("CU_DATA_DESC", dst=MG, src=VC, txn=0x55, last=0, buf_id=0, offset=0, len=3, flags=1))
-    for i in range(4):
-        word = int.from_bytes(entries[WORD * i : WORD * (i + 1)], "little")
-        await vc.send(message.encode("CU_DATA_DATA", dst=MG, src=VC, txn=0x55, last=int(i == 3)) | word)
-    ack = Seen.of(await vc.receive())
-    checks.equal("burst acknowledged to its source", (ack.kind, ack.src, ack.payload >> 248), (SIGNAL, MG, 3))
-    checks.equal("argument", ack.payload >> 216 & 0xFFFF_FFFF, 0)
+    words: list[Word | int] = [
+        Vfill(0, 9),
+        isa.encode("VDRAIN", node=1, signal=1, ad=1, dst_x=MG[0], dst_y=MG[1], buf=0, l1=9),
+        Halt(),
+    ]
+    ack = isa.peer_base(off=0, ack_x=CTRL[0], ack_y=CTRL[1])
+    await run(ctl, kernel(words, {0: (A_ADDR, 32, 4), 1: (ack, 1, 4)}), VC)
+    checks.equal("burst acknowledged by the cluster", await ctl.signals(MG, 1), (3, 0))
     program = [
         cluster.encode("FILL", sel=1, n=1, addr=B_ADDR),
         cluster.encode("GEMM", gm=1, gn=1, nk=1),
         cluster.encode("DRAIN", n=1, addr=0x7000),
     ]
     await run(ctl, program)
-    code, _ = await ctl.signals(MG, len(program))
+    code, _ = await ctl.signals(MG, 1 + len(program))
     checks.equal("program completed", code, 1)
     _, expected = product(fp16_codes(a.astype(np.float64)), fp16_codes(b.astype(np.float64)))
     got = np.frombuffer(await sim.dram.read(0x7000, WORD), "<u2").reshape(4, 4)
     checks.arrays("sub-tile", got, expected)
 
 
-A_ADDR, B_ADDR, C_ADDR = 0x1000, 0x4000, 0x10000
+A_ADDR, B_ADDR, C_ADDR, D_ADDR = 0x1000, 0x4000, 0x10000, 0x20000
 
 
 async def _load(sim: InSim, a: Any, b: Any) -> None:
@@ -224,18 +232,26 @@ async def _load(sim: InSim, a: Any, b: Any) -> None:
         await sim.dram.load(at, quantise_entries(Entry(groups, 1).entries(values), side).tobytes())
 
 
-async def run(ctl: Controller, program: list[int]) -> None:
+def kernel(words: Sequence[Word | int], walks: dict[int, tuple[int, int, int]]) -> list[int]:
+    """Payloads that load a kernel, write (base, stride, bound) of one-dimensional walks and run it."""
+    bits = [w if isinstance(w, int) else encode_word(w) for w in words]
+    payloads = [isa.load_word(i, b) for i, b in enumerate(bits)]
+    for ad, (base, stride, bound) in walks.items():
+        payloads += [isa.set_base(ad, base), isa.set_dimension(ad, 0, stride, bound)]
+    return [*payloads, isa.run(0)]
+
+
+async def run(ctl: Controller, program: list[int], node: tuple[int, int] = MG) -> None:
     """Send a program instruction by instruction; the last one ends it."""
     for i, payload in enumerate(program):
         last = int(i == len(program) - 1)
-        await ctl.send(message.encode("CU_INST", dst=MG, src=CTRL, txn=9, last=last) | payload)
+        await ctl.send(message.encode("CU_INST", dst=node, src=CTRL, txn=9, last=last) | payload)
 
 
-async def peer_transfer(ctl: Controller, vc: Port, sim: InSim, n: int, signals: int) -> None:
-    """The same ``n`` resident sub-tiles drained to memory and into the vector core's place.
+async def peer_transfer(ctl: Controller, sim: InSim, n: int) -> None:
+    """The same ``n`` resident sub-tiles drained to memory, into the core, and to a controller that is an endpoint.
 
-    Args:
-        signals: signals the cluster has sent before.
+    The core acknowledges each burst to the controller, then a kernel writes its L1 back.
     """
     rng = np.random.default_rng(n)
     gm = gn = 8
@@ -243,39 +259,51 @@ async def peer_transfer(ctl: Controller, vc: Port, sim: InSim, n: int, signals: 
     b = rng.standard_normal((4 * gn, 32)).astype(np.float16)
     await _load(sim, a, b)
     bursts = -(-n // 8)
+    node: dict[str, Any] = {"n": n, "addr": 0, "dnode": 1, "dbuf": 0}
+    ack: dict[str, Any] = {"dflags": 1, "dack_x": CTRL[0], "dack_y": CTRL[1]}
     program = [
         cluster.encode("FILL", sel=0, n=gm, addr=A_ADDR),
         cluster.encode("FILL", sel=1, n=gn, addr=B_ADDR),
         cluster.encode("GEMM", gm=gm, gn=gn, nk=1),
         cluster.encode("DRAIN", n=n, addr=C_ADDR),
-        cluster.encode(
-            "DRAIN", n=n, addr=0, dnode=1, dst_x=VC[0], dst_y=VC[1], dbuf=0, dflags=1, dack_x=CTRL[0], dack_y=CTRL[1]
-        ),
+        cluster.encode("DRAIN", **node, dst_x=VC[0], dst_y=VC[1], **ack),
     ]
+    if isinstance(ctl, Bench):
+        program.append(cluster.encode("DRAIN", **node, dst_x=CTRL[0], dst_y=CTRL[1]))
     await run(ctl, program)
+    code, _ = await ctl.signals(MG, len(program))
+    checks.equal("cluster program completed", code, 1)
+    checks.equal("acknowledgements", await ctl.signals(VC, bursts), (3, 0))
+    back = kernel([Vdrain(0, 0), Halt()], {0: (D_ADDR, 32, n)})
+    await run(ctl, back, VC)
+    code, _ = await ctl.signals(VC, bursts + len(back))
+    checks.equal("core program completed", code, 1)
+    stored = await sim.dram.read(C_ADDR, n * WORD)
+    checks.equal("image through the core", await sim.dram.read(D_ADDR, n * WORD), stored, n=n)
+    if isinstance(ctl, Bench):
+        checks.equal("image at the endpoint", await _node_image(ctl, n), stored, n=n)
+    _, expected = product(fp16_codes(a.astype(np.float64)), fp16_codes(b.astype(np.float64)))
+    whole = Tile(1, 1, gm, gn).pack(expected.view(np.float16))
+    checks.equal("memory image equals the reference", stored, whole[: n * WORD], n=n)
+
+
+async def _node_image(ctl: Bench, n: int) -> bytes:
+    """What the cluster sent to the controller, framed as bursts of 8."""
     image: dict[int, int] = {}
-    for burst in range(bursts):
-        head = Seen.of(await vc.receive())
+    for burst in range(-(-n // 8)):
+        head = await ctl.reply()
         length = (head.payload >> 224 & 255) + 1
         offset = head.payload >> 232 & 0xFFFF
         checks.equal(
             f"descriptor {burst}",
-            (head.kind, head.src, head.payload >> 248, offset, length, head.payload >> 208 & 255, head.last),
-            (BURST, MG, 0, 8 * burst, min(8, n - 8 * burst), CTRL[1] << 4 | CTRL[0], 0),
+            (head.kind, head.src, head.payload >> 248, offset, length, head.payload >> 208 & 0xFFFF, head.last),
+            (BURST, MG, 0, 8 * burst, min(8, n - 8 * burst), 0, 0),
         )
         for i in range(length):
-            data = Seen.of(await vc.receive())
+            data = await ctl.reply()
             checks.equal("last of the burst", data.last, int(i == length - 1))
             image[offset + i] = data.payload
-        await vc.send(message.encode("CU_SIGNAL", dst=CTRL, src=VC, txn=head.txn, code=3, arg=0))
-    code, _ = await ctl.signals(MG, signals + len(program))
-    checks.equal("cluster program completed", code, 1)
-    got = b"".join(image[i].to_bytes(WORD, "little") for i in range(n))
-    stored = await sim.dram.read(C_ADDR, n * WORD)
-    checks.equal("node image equals the memory image", got, stored, n=n)
-    _, expected = product(fp16_codes(a.astype(np.float64)), fp16_codes(b.astype(np.float64)))
-    whole = Tile(1, 1, gm, gn).pack(expected.view(np.float16))
-    checks.equal("memory image equals the reference", stored, whole[: n * WORD], n=n)
+    return b"".join(image[i].to_bytes(WORD, "little") for i in range(n))
 
 
 def operands(seed: int) -> tuple[Any, Any]:

@@ -23,10 +23,16 @@ PLACES = ((2, 1), (2, 0), (3, 1), (3, 0), (4, 1), (4, 0), (3, 2), (4, 2))
 """Coordinates of up to eight clusters on four routers in a row; (1,1) is the orchestrator's."""
 
 
+CORE_PLACES = ((1, 0), (1, 2), (2, 2), (5, 1))
+"""Coordinates of up to four vector cores beside them."""
+
+
 def description(
-    clusters: int = 1, *, features: tuple[str, ...] = ("emit_fuse",), **changed: Any
+    clusters: int = 1, *, cores: int = 0, features: tuple[str, ...] = ("emit_fuse",), **changed: Any
 ) -> dict[str, Any]:
-    """Machine description with ``clusters`` clusters; ``changed`` replaces keys, MG_* cluster parameters.
+    """Machine description with ``clusters`` clusters and ``cores`` vector cores.
+
+    ``changed`` replaces keys, MG_* cluster parameters.
 
     >>> description(2, MG_GA=128, ncmd=40)["params"]["MG"]["GA"]
     128
@@ -34,6 +40,10 @@ def description(
     text: dict[str, Any] = json.loads(json.dumps(devices.description("mm_mesh")))
     text.update(name=f"hand{clusters}", nx=4, ny=1, external=[], features=list(features))
     text["units"] = {"MG": [list(p) for p in PLACES[:clusters]]}
+    if cores:
+        text["units"]["VC"] = [list(p) for p in CORE_PLACES[:cores]]
+        for key, value in (("inst_depth", 32), ("max_inflight", 1), ("ackq", 64)):
+            text[key] = {**text.get(key, {}), "VC": value}
     for key, value in changed.items():
         if key.startswith("MG_"):
             text["params"]["MG"][key[3:]] = value

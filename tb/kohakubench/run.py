@@ -106,6 +106,7 @@ def environment(bench: Bench, req: Request, run_dir: Path) -> dict[str, str]:
         COCOTB_RANDOM_SEED=str(req.seed),
         COCOTB_TRUST_INERTIAL_WRITES="1",
         COCOTB_ANSI_OUTPUT="0",
+        PYTEST_DISABLE_PLUGIN_AUTOLOAD="1",  # cocotb loads pytest for its assertions; its plugins cost start time
         KOHAKU_SEED=str(req.seed),
         KOHAKU_SLOW="1" if req.slow else "0",
         KOHAKU_CHECKS=str(run_dir / "checks.json"),

@@ -22,8 +22,12 @@ from kohakubench.build import SIM_BUILD, Model, Options, build
 from kohakubench.machine_top import MACHINES, tap_names
 from kohakubench.machines import DRAM_WORDS, machine_bench
 from kohakubench.run import Request, environment
+from kohakudriver.generated import ADDR_W, ADDRESS_MAP
+from kohakudriver.memory import HostWindow
 
 Progress = Callable[[int], None]
+STAGING = ADDRESS_MAP["staging"][0]
+_DECERR = 3
 
 
 class SessionError(RuntimeError):
@@ -144,13 +148,47 @@ class RtlSession:
         return [int(v) for v in reply["values"]]
 
     def mem_write(self, address: int, data: bytes) -> None:
-        """Place whole words in DRAM by the backdoor, in no simulated time."""
-        self._ask("mem_write", data, address=address)
+        """Place whole words: in DRAM by the backdoor, in no simulated time, in the staging store by the window."""
+        if address >= STAGING:
+            HostWindow(self).write(address, data)
+        else:
+            self._ask("mem_write", data, address=address)
 
     def mem_read(self, address: int, n: int) -> bytes:
-        """Whole words of DRAM by the backdoor."""
+        """Whole words: of DRAM by the backdoor, of the staging store by the window."""
+        if address >= STAGING:
+            return HostWindow(self).read(address, n)
         _, data = self._ask("mem_read", address=address, n=n)
         return data
+
+    def window_write(self, address: int, data: bytes, strobe: bytes | None = None) -> int:
+        """One burst of the memory window at a host address: the AXI response.
+
+        Raises:
+            SessionError: the machine's top has no memory window.
+        """
+        inside = self._inside(address)
+        if inside is None:
+            return _DECERR
+        reply, _ = self._ask("window_write", data + (strobe or b""), address=inside, strobed=strobe is not None)
+        return int(reply["response"])
+
+    def window_read(self, address: int, n: int) -> tuple[bytes, int]:
+        """One read burst of the memory window at a host address: (bytes, AXI response).
+
+        Raises:
+            SessionError: the machine's top has no memory window.
+        """
+        inside = self._inside(address)
+        if inside is None:
+            return bytes(n), _DECERR
+        reply, data = self._ask("window_read", address=inside, n=n)
+        return data, int(reply["response"])
+
+    def _inside(self, address: int) -> int | None:
+        """The 40 bits the mesh's slave sees, None if the prefix selects another slave."""
+        prefix, inside = divmod(address, 1 << ADDR_W)
+        return inside if prefix == int(self.description.get("mesh_id", 0)) + 1 else None
 
     def wait_done(self, limit: int, progress: Progress | None = None) -> bool:
         """Run until the engine is done; False when ``limit`` cycles passed before."""

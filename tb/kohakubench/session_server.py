@@ -20,6 +20,7 @@ from kohakubench import clocks, wire
 from kohakubench.dram import Dram
 from kohakubench.host import Host, HostError
 from kohakubench.taps import read_tap
+from kohakubench.window import Window, WindowError
 
 TICK_CYCLES = 100_000
 
@@ -58,6 +59,19 @@ class Server:
 
     async def mem_read(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         return {}, await self.dram.read(head["address"], head["n"])
+
+    def _window(self) -> Window:
+        if not hasattr(self.dut, "u_window"):
+            raise ValueError("this machine's top has no memory window")
+        return Window(self.dut.u_window)
+
+    async def window_write(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+        data, strobe = (blob[: len(blob) // 2], blob[len(blob) // 2 :]) if head["strobed"] else (blob, None)
+        return {"response": await self._window().write(head["address"], data, strobe)}, b""
+
+    async def window_read(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+        data, response = await self._window().read(head["address"], head["n"])
+        return {"response": response}, data
 
     async def wait(self, head: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
         """Let the machine run until the engine's interrupt or ``limit`` cycles."""
@@ -111,7 +125,7 @@ class Server:
             try:
                 reply, data = await getattr(self, head["op"])(head, blob)
                 wire.send(self.sock, {"ok": True, **reply}, data)
-            except (HostError, ValueError, TimeoutError) as err:
+            except (HostError, WindowError, ValueError, TimeoutError) as err:
                 wire.send(self.sock, {"ok": False, "error": f"{type(err).__name__}: {err}"})
 
 

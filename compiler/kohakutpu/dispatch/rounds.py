@@ -29,9 +29,9 @@ def round_robin(lists: Sequence[Sequence[Program]]) -> list[Program]:
     return [p for row in zip_longest(*lists) for p in row if p is not None]
 
 
-def round_steps(programs: Sequence[Program], credit: int) -> list[Step]:
-    """Seed, one kick a program from slot 0 up, one await a node for its total."""
-    steps: list[Step] = [Seed(credit)]
+def round_steps(programs: Sequence[Program], credit: int, head: Sequence[Await] = ()) -> list[Step]:
+    """Awaits of burst acknowledgements, seed, one kick a program from slot 0 up, one await a node for its total."""
+    steps: list[Step] = [*head, Seed(credit)]
     counts: dict[tuple[int, int], int] = {}
     base = 0
     for p in programs:
@@ -42,10 +42,11 @@ def round_steps(programs: Sequence[Program], credit: int) -> list[Step]:
     return steps
 
 
-def fits(programs: Sequence[Program], machine: MachineSpec) -> str | None:
+def fits(programs: Sequence[Program], machine: MachineSpec, head: Sequence[Await] = ()) -> str | None:
     """The limit a round of ``programs`` breaks, or None.
 
-    Staging, commands (measured with the builder that emits them) and credit.
+    Staging, commands (measured with the builder that emits them) and credit. ``head`` are the awaits of burst
+    acknowledgements it begins with.
     """
     flits = sum(len(p.payloads) for p in programs)
     if flits > machine.stage_flits:
@@ -54,7 +55,7 @@ def fits(programs: Sequence[Program], machine: MachineSpec) -> str | None:
         return (
             f"{len(programs)} programs need more than the {machine.credit} credits: each keeps one for good"
         )
-    commands = command_count(round_steps(programs, machine.credit))
+    commands = command_count(round_steps(programs, machine.credit, head))
     if commands > machine.ncmd:
         return f"{commands} commands exceed the {machine.ncmd} command slots"
     return None
@@ -70,8 +71,13 @@ def windows(program: Program, size: int) -> list[Program]:
     return [replace(program, payloads=words[i : i + size]) for i in range(0, len(words), size)]
 
 
-def plan_rounds(lists: Sequence[Sequence[Program]], machine: MachineSpec) -> list[list[Program]]:
+def plan_rounds(
+    lists: Sequence[Sequence[Program]], machine: MachineSpec, head: Sequence[Await] = ()
+) -> list[list[Program]]:
     """Rounds of all programs; each list is one unit's programs in order.
+
+    Args:
+        head: awaits of burst acknowledgements the first round begins with.
 
     Returns:
         the programs of every round, in slot order.
@@ -82,10 +88,11 @@ def plan_rounds(lists: Sequence[Sequence[Program]], machine: MachineSpec) -> lis
     rounds: list[list[Program]] = [[]]
     cut = [[w for p in programs for w in windows(p, machine.stage_flits)] for programs in lists]
     for program in round_robin(cut):
-        alone = fits([program], machine)
+        first = head if len(rounds) == 1 else ()
+        alone = fits([program], machine, first if not rounds[-1] else ())
         if alone:
             raise CompileError(f"program for node ({program.x},{program.y}): {alone}")
-        if fits([*rounds[-1], program], machine):
+        if rounds[-1] and fits([*rounds[-1], program], machine, first):
             rounds.append([])
         rounds[-1].append(program)
     return [group for group in rounds if group]

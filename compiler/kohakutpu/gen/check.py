@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kohakutpu.gen import seeds
 from kohakutpu.gen.tables import CodeSet, Layout, Register, Spec
 
 LAYER = "L0"
@@ -26,6 +27,7 @@ def problems(spec: Spec) -> list[str]:
         found += _window(name, window, spec.registers)
     found += _references(spec)
     found += _agreements(spec)
+    found += seeds.problems(spec.raw["vector_isa"]["seed_tables"])
     return found
 
 
@@ -163,12 +165,19 @@ def _references(spec: Spec) -> Iterator[str]:
     moves = {fault["name"] for fault in memory["mover"]["faults"]}
     for name in sorted(set(memory["mover"]["check_order"]) - moves):
         yield f"mover check order: unknown fault {name}"
+    if set(memory["mover"]["xform_words"]) != set(memory["mover"]["xform"]):
+        yield "mover transforms: every occupant needs its words per entry, and only those"
+    adapter = memory["adapter"]
+    for item in adapter["registers"]:
+        if not adapter["index_lo"] <= item["index"] <= adapter["index_hi"]:
+            yield f"adapter register {item['name']}: index {item['index']} is outside the adapter's range"
 
 
 def _agreements(spec: Spec) -> Iterator[str]:
     """Numbers that two pages state MUST be equal."""
     fabric, memory = spec.raw["fabric"]["constants"], spec.raw["memory"]["constants"]
     cluster, vector = spec.raw["cluster"]["constants"], spec.raw["vector_isa"]["unit"]
+    caps = next(r["reset"] for r in spec.raw["memory"]["adapter"]["registers"] if r["name"] == "CAPS")
     pairs = [
         ("unit type of the cluster", fabric["CU_TYPE_CLUSTER"], cluster["CU_TYPE"]),
         ("unit type of the vector core", fabric["CU_TYPE_VECTOR"], vector["CU_TYPE"]),
@@ -180,6 +189,11 @@ def _agreements(spec: Spec) -> Iterator[str]:
         ("write burst of the cluster", fabric["WBURST_MAX"], cluster["WBURST"]),
         ("staging bytes", memory["STAGE_BYTES"], memory["STAGE_ENTRIES"] * memory["STAGE_ENTRY_BYTES"]),
         ("adapter window bits", 1 << memory["ADAPTER_L2_BITS"], 32 * memory["ADAPTER_DEPTH"]),
+        ("adapter kind", memory["ADAPTER_KIND"], caps >> 48),
+        ("adapter version", memory["ADAPTER_VERSION"], caps >> 40 & 0xFF),
+        ("adapter CAPS.l2_bits", memory["ADAPTER_L2_BITS"], caps >> 32 & 0xFF),
+        ("adapter CAPS.depth", memory["ADAPTER_DEPTH"], caps & 0xFFFF_FFFF),
+        ("mover window", memory["MOVER_WINDOW"], spec.raw["memory"]["mover"]["size"]),
         ("entry bytes", cluster["ENTRY_BYTES"], cluster["ENTRY_WORDS"] * fabric["GRANULE_BYTES"]),
         ("command slots", spec.raw["fabric"]["constants"]["NCMD"] * 4, _count(spec, "CMD")),
         ("staging slots", fabric["STAGE_FLITS"] * fabric["FLIT_WORDS"], _count(spec, "STAGE")),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from kohakutpu.gen import check, documents, python, tables, verilog
+from kohakutpu.gen import check, documents, python, seed_rom, tables, verilog
 
 LAYER = "L0"
 
@@ -34,7 +34,9 @@ def outputs(root: Path) -> dict[str, str]:
     note = f"Generated from {_SOURCE} by `{COMMAND}`; do not edit."
     files = {
         "rtl/include/ktpu_defs.vh": verilog.render(spec, note),
+        "rtl/vector/vc_seed_rom.v": seed_rom.render(spec, note),
         "compiler/kohakutpu/isa/generated.py": python.render_isa(spec, note),
+        "compiler/kohakutpu/model/numerics/seed_tables.py": python.render_seeds(spec, note),
         "driver/kohakudriver/generated.py": python.render_driver(spec, note),
     }
     for name, text in documents.render(spec, note).items():

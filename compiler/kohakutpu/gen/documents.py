@@ -15,7 +15,11 @@ def render(spec: Spec, note: str) -> dict[str, str]:
     pages = {
         "flit": ["# Flit and messages", *_spaces(spec, "header", "message", "argument", "address")],
         "registers": ["# Registers", *_window_tables(spec), *_spaces(spec, "register", "control", "command")],
-        "memory": ["# Memory mover, adapter and interlink", *_spaces(spec, "mover", "adapter", "interlink")],
+        "memory": [
+            "# Memory mover, adapter and interlink",
+            *_spaces(spec, "mover", "adapter", "interlink"),
+            *_memory(spec),
+        ],
         "cluster": ["# Matmul cluster", *_cluster(spec), *_spaces(spec, "cluster")],
         "vector": ["# Vector core", *_vector(spec), *_spaces(spec, "envelope", "vector")],
         "codes": ["# Codes", *(line for codes in spec.codes for line in _codes(codes))],
@@ -98,6 +102,27 @@ def _cluster(spec: Spec) -> list[str]:
     lines += ["## Parameters", "", *_table(["Name", "Default", "Legal", "Meaning"], rows)]
     rows = [[e["asm"], f"`{e['payload']}`"] for e in doc["examples"]]
     return [*lines, "## Example payloads", "", *_table(["Instruction", "Payload"], rows)]
+
+
+def _memory(spec: Spec) -> list[str]:
+    doc = spec.raw["memory"]
+    mover, words = doc["mover"], doc["mover"]["xform_words"]
+    rows: list[list[object]] = [
+        [code, f"`{name}`", words[name]["in"], words[name]["out"]] for name, code in mover["xform"].items()
+    ]
+    head = ["XFORM_ID", "Occupant", "Source words", "Output words"]
+    lines = ["", "## Transforms of the mover", "", *_table(head, rows)]
+    rows = [
+        [f"0x{r['index']:02X}", f"`{r['name']}`", r["access"], f"0x{r['reset']:016X}", r["meaning"]]
+        for r in doc["adapter"]["registers"]
+    ]
+    head = ["Index", "Register", "Access", "Reset", "Meaning"]
+    lines += ["## Registers of an adapter", "", *_table(head, rows)]
+    lines += ["## Example moves", ""]
+    for example in doc["mover_examples"]:
+        rows = [[f"`MV_{name}`", f"`0x{value}`"] for name, value in example["writes"]]
+        lines += [example["meaning"], "", *_table(["Register", "Value"], rows)]
+    return lines
 
 
 def _vector(spec: Spec) -> list[str]:

@@ -160,6 +160,27 @@ def _cluster(spec: Spec) -> list[str]:
     return lines
 
 
+def _memory(spec: Spec) -> list[str]:
+    """Precedence of faults, shape of the transforms, registers of an adapter."""
+    doc = spec.raw["memory"]
+    mover = doc["mover"]
+    words = mover["xform_words"]
+    lines = [
+        "# of several faults that apply to one request the first is reported",
+        f"MEM_FAULT_ORDER: tuple[str, ...] = ({', '.join(_text(n) for n in doc['fault_order'])})",
+        f"MV_CHECK_ORDER: tuple[str, ...] = ({', '.join(_text(n) for n in mover['check_order'])})",
+        "# transform: source words, output words of an entry",
+        "MV_XFORM_WORDS: dict[int, tuple[int, int]] = {",
+    ]
+    for name, code in mover["xform"].items():
+        lines.append(f"    {code}: ({words[name]['in']}, {words[name]['out']}),")
+    lines += ["}", "# adapter register: index, access, reset"]
+    lines.append("AD_REGISTERS: dict[str, tuple[int, str, int]] = {")
+    for reg in doc["adapter"]["registers"]:
+        lines.append(f'    "AD_{reg["name"]}": (0x{reg["index"]:02X}, "{reg["access"]}", 0x{reg["reset"]:X}),')
+    return [*lines, "}"]
+
+
 def _vector(spec: Spec) -> list[str]:
     doc = spec.raw["vector_isa"]
     lines = [
@@ -197,7 +218,26 @@ def render_isa(spec: Spec, note: str) -> str:
         lines += _enum(codes)
     lines += ["", "", *_meanings(spec), ""]
     lines += [*_layouts(spec.layouts), "", *_registers(spec.registers), "", *_windows(spec)]
-    lines += ["", *_cluster(spec), "", *_vector(spec)]
+    lines += ["", *_memory(spec), "", *_cluster(spec), "", *_vector(spec)]
+    return "\n".join(lines) + "\n"
+
+
+def render_seeds(spec: Spec, note: str) -> str:
+    """Text of the seed tables of the vector lane, in a module without imports."""
+    rows = spec.raw["vector_isa"]["seed_tables"]["rows"]
+    lines = [
+        "# SPDX-License-Identifier: Apache-2.0",
+        f"# {note}",
+        "# fmt: off",
+        '"""Seed tables of the vector lane (docs/spec/numerics.md 10.1): exp2, log2, inv 32 rows each, rsqrt 64."""',
+        "",
+        'LAYER = "leaf"',
+        "",
+        "# c0, c1, c2 with weights 2^-20, 2^-24, 2^-28",
+        "SEED_ROWS: tuple[tuple[int, int, int], ...] = (",
+        *(f"    ({c0}, {c1}, {c2})," for _, _, c0, c1, c2 in rows),
+        ")",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -209,5 +249,5 @@ def render_driver(spec: Spec, note: str) -> str:
         lines += _enum(spec.code_set(name))
     lines += ["", "", *_meanings(spec), ""]
     wanted = [item for item in spec.layouts if item.space in _DRIVER_SPACES or item.name in _DRIVER_MESSAGES]
-    lines += [*_layouts(wanted), "", *_registers(spec.registers), "", *_windows(spec)]
+    lines += [*_layouts(wanted), "", *_registers(spec.registers), "", *_windows(spec), "", *_memory(spec)]
     return "\n".join(lines) + "\n"

@@ -262,6 +262,10 @@ def _memory(spec: Spec, doc: dict[str, Any]) -> None:
     _code_set(spec, "mover_mode", "KT_MV_MODE_", 3, _plain(mover["modes"]))
     _code_set(spec, "mover_xform", "KT_MV_XFORM_", 4, _plain(mover["xform"]))
     _code_set(spec, "mover_fault", "KT_MV_", 4, _listed(mover["faults"]))
+    for name, words in mover["xform_words"].items():
+        for side, count in words.items():
+            macro = f"KT_MV_XFORM_{name}_{side.upper()}"
+            spec.constants.append(Constant("memory", macro.removeprefix("KT_"), macro, int(count)))
     offsets = [(reg["name"], reg["offset"], reg["meaning"]) for reg in mover["registers"]]
     _code_set(spec, "mover_offset", "KT_MV_REG_", 8, offsets, base=16)
     for reg in mover["registers"]:
@@ -271,6 +275,9 @@ def _memory(spec: Spec, doc: dict[str, Any]) -> None:
         spec.registers.append(Register("mover", f"MV_{name}", at, "W", reg["reset"], 1, 8, reg["meaning"]))
     _add_layout(spec, "MV_STAT", "mover", mover["status"]["fields"], meaning="AUX_STAT of the mover")
     adapter = doc["adapter"]
+    for side in ("LO", "HI"):
+        value = int(adapter[f"index_{side.lower()}"])
+        spec.constants.append(Constant("memory", f"ADAPTER_INDEX_{side}", f"KT_IDX_AD_{side}", value, 8))
     indices = [(reg["name"], reg["index"], reg["meaning"]) for reg in adapter["registers"]]
     _code_set(spec, "adapter_index", "KT_IDX_AD_", 8, indices, base=16)
     for reg in adapter["registers"]:

@@ -69,6 +69,12 @@ def render(spec: Spec, note: str) -> str:
     out.title("register offsets")
     for reg in spec.registers:
         out.add(f"KT_REG_{reg.name}", _literal(reg.offset, 16, 16))
+    out.title("reset values of the mover and of an adapter")
+    for reg in spec.registers:
+        if reg.block == "mover" and isinstance(reg.reset, int):
+            out.add(f"KT_{reg.name}_RESET", _literal(reg.reset, 64, 16))
+    for item in spec.raw["memory"]["adapter"]["registers"]:
+        out.add(f"KT_AD_{item['name']}_RESET", _literal(int(item["reset"]), 64, 16))
     for title, spaces in _SECTIONS:
         for layout in spec.layouts:
             if layout.space not in spaces:

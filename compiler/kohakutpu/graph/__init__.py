@@ -3,8 +3,8 @@
 
 from kohakutpu.graph.interpret import interpret
 from kohakutpu.graph.ir import Graph, Op, Value, verify
-from kohakutpu.graph.lower import contractions
+from kohakutpu.graph.lower import contractions, requests
 
 LAYER = "L3"
 
-__all__ = ["Graph", "Op", "Value", "contractions", "interpret", "verify"]
+__all__ = ["Graph", "Op", "Value", "contractions", "interpret", "requests", "verify"]

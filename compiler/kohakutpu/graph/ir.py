@@ -6,30 +6,45 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from kohakutpu.chain import ARITY, COMPARES, FOLDS
+from kohakutpu.dtypes import BY_NAME
 from kohakutpu.errors import CompileError
 
 LAYER = "L3"
 
 Role = Literal["in", "out", "temp", "table", "const"]
-_ARITY = {"contract": 2}
 _ATTRS = {"contract": {"gm", "gn", "nk"}}
+KINDS = {"contract": 2, **ARITY}
+"""Operands of every op kind."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A buffer: name, dtype name, shape and role."""
+    """A buffer, or a value that never leaves a unit: name, dtype name, shape and role.
+
+    A temp of a dtype that has no words in memory (``e8m15``) lives in registers. ``number`` is the value of a
+    scalar constant.
+    """
 
     name: str
     dtype: str
     shape: tuple[int, int]
     role: Role
+    number: float | None = None
+
+    @property
+    def in_memory(self) -> bool:
+        """True if it is a buffer."""
+        return self.number is None and (self.dtype not in BY_NAME or BY_NAME[self.dtype].memory)
 
 
 @dataclass(frozen=True)
 class Op:
     """One hardware feature: kind, argument names, result name, attributes.
 
-    ``contract``: result[m, n] = sum over k of a[m, k] b[n, k].
+    ``contract``: result[m, n] = sum over k of a[m, k] b[n, k]. The lane operations of
+    :data:`kohakutpu.chain.ARITY` work element by element; an operand of one row is read by every row, one of one
+    column by every column. ``row_max`` and ``row_sum`` reduce [M][N] to [M][1].
     """
 
     kind: str
@@ -64,7 +79,10 @@ class Graph:
 
     def text(self) -> str:
         """Printed form, one line a value and an op."""
-        lines = [f"{v.role} {v.name}: {v.dtype}{list(v.shape)}" for v in self.values.values()]
+        lines = []
+        for v in self.values.values():
+            number = "" if v.number is None else f" = {v.number!r}"
+            lines.append(f"{v.role} {v.name}: {v.dtype}{list(v.shape)}{number}")
         for op in self.ops:
             attrs = "".join(f" {k}={v}" for k, v in op.attrs)
             lines.append(f"{op.result} = {op.kind}({', '.join(op.args)}){attrs}")
@@ -79,13 +97,14 @@ def verify(graph: Graph) -> None:
             an output never written or an input never read.
     """
     defined = {v.name for v in graph.values.values() if v.role in ("in", "table", "const")}
+    made: dict[str, str] = {}
     read: set[str] = set()
     for op in graph.ops:
-        if op.kind not in _ARITY:
-            raise CompileError(f"op kind {op.kind!r} is unknown; known: {', '.join(_ARITY)}")
-        if len(op.args) != _ARITY[op.kind]:
-            raise CompileError(f"{op.kind} takes {_ARITY[op.kind]} operands, got {len(op.args)}: {op.args}")
-        stray = {k for k, _ in op.attrs} - _ATTRS[op.kind]
+        if op.kind not in KINDS:
+            raise CompileError(f"op kind {op.kind!r} is unknown; known: {', '.join(KINDS)}")
+        if len(op.args) != KINDS[op.kind]:
+            raise CompileError(f"{op.kind} takes {KINDS[op.kind]} operands, got {len(op.args)}: {op.args}")
+        stray = {k for k, _ in op.attrs} - _ATTRS.get(op.kind, set())
         if stray:
             raise CompileError(f"{op.kind}: unknown attributes {sorted(stray)}")
         for name in (*op.args, op.result):
@@ -96,8 +115,9 @@ def verify(graph: Graph) -> None:
                 raise CompileError(f"{op.kind}: value {name} is used before it is defined")
         if op.result in defined:
             raise CompileError(f"{op.kind}: value {op.result} is assigned a second time")
-        _check_contract(graph, op)
+        _check_contract(graph, op) if op.kind == "contract" else _check_lanes(graph, op, made)
         defined.add(op.result)
+        made[op.result] = op.kind
         read.update(op.args)
     for v in graph.values.values():
         if v.role == "out" and v.name not in defined:
@@ -118,9 +138,37 @@ def _check_contract(graph: Graph, op: Op) -> None:
     if knobs and set(knobs) != _ATTRS["contract"]:
         raise CompileError(f"contract: {c.name} names {', '.join(knobs)} alone; name gm, gn and nk or none")
     if a.shape[1] != b.shape[1]:
-        raise CompileError(
-            f"contract: {a.name} has K = {a.shape[1]}, {b.name} has K = {b.shape[1]}; both reduce it"
-        )
+        raise CompileError(f"contract: {a.name} has K = {a.shape[1]}, {b.name} has K = {b.shape[1]}; both reduce it")
     want = (a.shape[0], b.shape[0])
     if c.shape != want:
         raise CompileError(f"contract: {c.name} is stated as {c.shape}, operands give {want}")
+
+
+def _check_lanes(graph: Graph, op: Op, made: dict[str, str]) -> None:
+    args, c = [graph.values[n] for n in op.args], graph.values[op.result]
+    for v in args:
+        if v.dtype not in ("fp16", "e8m15"):
+            raise CompileError(f"{op.kind}: operand {v.name} is {v.dtype}; the vector core reads fp16")
+    if c.dtype not in ("fp16", "e8m15"):
+        raise CompileError(f"{op.kind}: result {c.name} is {c.dtype}; the vector core writes fp16")
+    if c.dtype == "e8m15" and c.role != "temp":
+        raise CompileError(f"{op.kind}: {c.role} {c.name} is e8m15, which has no words in memory; make it fp16")
+    for position, v in enumerate(args):
+        if made.get(v.name) in COMPARES and not (op.kind == "where" and position == 0):
+            raise CompileError(f"{op.kind}: {v.name} is a comparison, which only decides a where")
+    if op.kind in COMPARES and c.dtype != "e8m15":
+        raise CompileError(f"{op.kind}: {c.name} is stored; a comparison only decides a where, write where(c, 1, 0)")
+    want = (args[0].shape[0], 1) if op.kind in FOLDS else _broadcast(op, args)
+    if c.shape != want:
+        raise CompileError(f"{op.kind}: {c.name} is stated as {c.shape}, operands give {want}")
+
+
+def _broadcast(op: Op, args: list[Value]) -> tuple[int, int]:
+    out = []
+    for axis in (0, 1):
+        extents = {v.shape[axis] for v in args} - {1}
+        if len(extents) > 1:
+            shapes = ", ".join(f"{v.name} {v.shape}" for v in args)
+            raise CompileError(f"{op.kind}: {shapes} do not fit; an extent is equal or 1")
+        out.append(extents.pop() if extents else 1)
+    return out[0], out[1]

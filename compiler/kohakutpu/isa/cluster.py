@@ -54,6 +54,18 @@ def encode(op: int | str, *, raw: bool = False, **fields: int) -> int:
     return word
 
 
+def towards(node: tuple[int, int], ack: tuple[int, int]) -> dict[str, int]:
+    """Fields that hand a transfer to buffer 0 of the unit at ``node``, acknowledged to the node ``ack``."""
+    fields = dict(zip(_PAIRS["dst"], node, strict=True)) | dict(zip(_PAIRS["dack"], ack, strict=True))
+    return {"dnode": 1, "dflags": 1, **fields}
+
+
+def receiver(fields: dict[str, int]) -> tuple[int, int]:
+    """The node a decoded transfer goes to."""
+    x, y = _PAIRS["dst"]
+    return fields[x], fields[y]
+
+
 def decode(word: int) -> dict[str, int]:
     """All fields of a payload, address joined; ``encode(raw=True, **decode(word)) == word``."""
     fields = INSTRUCTION.decode(word)

@@ -173,6 +173,19 @@ def set_dimension(ad: int, dim: int, stride: int, bound: int) -> int:
     return encode_envelope("DESC", ad=ad, fld=dim + 1, value=value)
 
 
+def descriptor_base(fields: dict[str, int]) -> int | None:
+    """Base that a decoded ``DESC`` payload writes, None if it writes a dimension."""
+    return None if fields["fld"] else fields["value_hi"] << _BASE_LOW | fields["value"]
+
+
+def descriptor_dimension(fields: dict[str, int]) -> tuple[int, int, int]:
+    """(dimension, stride, bound) that a decoded ``DESC`` payload with a nonzero field number writes."""
+    stride = fields["value"] >> g.VC_BOUND_BITS
+    if stride >> (g.VC_STRIDE_BITS - 1):
+        stride -= 1 << g.VC_STRIDE_BITS
+    return fields["fld"] - 1, stride, fields["value"] & ((1 << g.VC_BOUND_BITS) - 1)
+
+
 def peer_base(**fields: int) -> int:
     """40-bit base of a peer drain: ``off``, ``ack_x``, ``ack_y``, ``mesh``, ``fin_x``, ``fin_y``."""
     return codec("VC_PEER_BASE").encode(**fields)
@@ -257,10 +270,7 @@ def _descriptor_text(fields: dict[str, int]) -> str:
         return f"DESC A{ad} base <- 0x{fields.pop('value_hi') << _BASE_LOW | value:x}"
     if fld > g.VC_DIMS:
         return f"DESC A{ad} field {fld} <- 0x{value:x}"
-    stride = value >> g.VC_BOUND_BITS
-    if stride >> (g.VC_STRIDE_BITS - 1):
-        stride -= 1 << g.VC_STRIDE_BITS
-    bound = value & ((1 << g.VC_BOUND_BITS) - 1)
+    _, stride, bound = descriptor_dimension({"fld": fld, "value": value})
     return f"DESC A{ad} dimension {fld - 1} <- stride {stride}, bound {bound}"
 
 

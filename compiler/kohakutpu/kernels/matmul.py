@@ -3,27 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from kohakutpu.errors import CompileError
 from kohakutpu.graph import Graph, Op, Value, verify
+from kohakutpu.kernels.trace import Trace, tiling
 
 LAYER = "L4"
 
 
-@dataclass(frozen=True)
-class Trace:
-    """A kernel traced at concrete extents: its graph and the knobs it was traced with."""
-
-    kernel: str
-    graph: Graph
-    extents: dict[str, int]
-    knobs: dict[str, int] = field(default_factory=dict)
-
-
-def matmul(
-    m: int, n: int, k: int, *, gm: int | None = None, gn: int | None = None, nk: int | None = None
-) -> Trace:
+def matmul(m: int, n: int, k: int, *, gm: int | None = None, gn: int | None = None, nk: int | None = None) -> Trace:
     """Trace C[m, n] = A[m, k] B[n, k]^T.
 
     Args:
@@ -33,15 +19,11 @@ def matmul(
     Raises:
         CompileError: an extent below 1, or only some of the knobs.
     """
-    named = {name: v for name, v in (("gm", gm), ("gn", gn), ("nk", nk)) if v is not None}
-    if named and len(named) != 3:
-        raise CompileError(
-            f"matmul: {sorted(named)} named alone; name gm, gn and nk together or none of them"
-        )
+    named = tiling("matmul", gm, gn, nk)
     graph = Graph()
     graph.value(Value("a", "fp16", (m, k), "in"))
     graph.value(Value("b", "fp16", (n, k), "in"))
     graph.value(Value("c", "fp16", (m, n), "out"))
     graph.ops.append(Op("contract", ("a", "b"), "c", tuple(sorted(named.items()))))
     verify(graph)
-    return Trace("matmul", graph, {"M": m, "N": n, "K": k}, named)
+    return Trace("matmul", graph, {"M": m, "N": n, "K": k}, dict(named))

@@ -60,4 +60,5 @@ def signals(addr: int, data: int, *, full: bool) -> list[Signal]:
 
 DRAM = signals(40, 256, full=True)
 HOST = signals(32, 64, full=False)
+WINDOW = signals(40, 256, full=False)
 CONTROL = signals(16, 64, full=False)

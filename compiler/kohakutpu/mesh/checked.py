@@ -24,6 +24,8 @@ class Link:
     role: str
     source: tuple[int, int]
     back: str | None
+    clk: str = "clk"
+    rst_n: str = "rst_n"
 
 
 def links(machine: Machine) -> list[Link]:
@@ -36,7 +38,14 @@ def links(machine: Machine) -> list[Link]:
             continue
         found.append(Link(p.out, "0", (0, 0), p.into))
         e = p.endpoint
-        found.append(Link(p.into, _role(machine, e) if e else "0", e.xy if e else (0, 0), None))
+        role, source = (_role(machine, e), e.xy) if e else ("0", (0, 0))
+        found.append(Link(p.into, role, source, None))
+        if p.adapter:
+            found.append(Link(p.near_out, "0", (0, 0), p.near_into))
+            found.append(Link(p.near_into, role, source, None))
+        if e and p.crosses:
+            found.append(Link(p.to_endpoint, "0", (0, 0), p.from_endpoint, e.clk, e.rst_n))
+            found.append(Link(p.from_endpoint, role, source, None, e.clk, e.rst_n))
     if machine.hub:
         xy = machine.mem_ports[0]
         found.append(Link("hub_eng", "0", (0, 0), "eng_hub"))
@@ -83,10 +92,11 @@ def checked_top(machine: Machine) -> str:
         wire = f"u_dut.{link.bundle}"
         back = f"u_dut.{link.back}_valid && u_dut.{link.back}_busy" if link.back else "1'b0"
         x, y = link.source
+        rst_n = link.rst_n if link.rst_n == "rst_n" else f"u_dut.{link.rst_n}"
         lines += [
             f"    link_checker #(.STOP(STOP), .MAX_BUSY(MAX_BUSY), .ROLE({link.role}),",
             f"        .SRC_X({x}), .SRC_Y({y}))",
-            f"        chk_{link.bundle} (.clk(clk), .rst_n(rst_n), .valid({wire}_valid), .busy({wire}_busy),",
+            f"        chk_{link.bundle} (.clk({link.clk}), .rst_n({rst_n}), .valid({wire}_valid), .busy({wire}_busy),",
             f"        .data({wire}_data), .own_out_blocked({back}));",
         ]
     total = "\n        + ".join(f"chk_{link.bundle}.errors" for link in every)

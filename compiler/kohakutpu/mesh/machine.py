@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohakutpu.isa import generated as g
-from kohakutpu.mesh.picture import MeshError, Picture
+from kohakutpu.mesh.picture import MESH_CLOCK, MeshError, Picture
 
 LAYER = "L0"
 
@@ -22,7 +22,7 @@ _OWN = {
     "vector": {"CU_X", "CU_Y", "MEM_X", "MEM_Y", "CU_VERSION"},
     "custom": {"POS_X", "POS_Y", "MEM_X", "MEM_Y"},
     "memory": {"PORTS", "MESH_ID", *(f"PORT{n}_{axis}" for n in range(4) for axis in "XY")},
-    "orchestrator": {"ORC_X", "ORC_Y", "STAGE_FLITS", "CREDIT_MAX", "NODE_MAP", "GRID_X_HI", "GRID_Y_HI"},
+    "orchestrator": {"ORC_X", "ORC_Y", "STAGE_FLITS", "CREDIT_MAX", "NODE_MAP", "GRID_X_HI", "GRID_Y_HI", "INTERLINK"},
     "external": set(),
 }
 
@@ -43,6 +43,23 @@ class Endpoint:
     module: str | None
     params: Mapping[str, int | str]
     mem_port: int
+    clock: str = MESH_CLOCK
+    adapter: int = 0
+
+    @property
+    def crosses(self) -> bool:
+        """True if a crossing stands between router and endpoint (docs/spec/fabric.md 9)."""
+        return self.clock != MESH_CLOCK
+
+    @property
+    def clk(self) -> str:
+        """Clock signal of the top."""
+        return f"clk_{self.clock}" if self.crosses else "clk"
+
+    @property
+    def rst_n(self) -> str:
+        """Reset signal of the endpoint's clock domain."""
+        return f"rst_n_{self.clock}" if self.crosses else "rst_n"
 
     @property
     def xy(self) -> Node:
@@ -86,6 +103,15 @@ class Machine:
         return [e for e in self.endpoints if e.kind in kinds]
 
     @property
+    def domains(self) -> dict[str, list[Endpoint]]:
+        """Endpoints of each clock domain besides the mesh's own, in scan order."""
+        found: dict[str, list[Endpoint]] = {}
+        for e in self.endpoints:
+            if e.crosses:
+                found.setdefault(e.clock, []).append(e)
+        return found
+
+    @property
     def mem_ports(self) -> list[Node]:
         """Memory ports by number."""
         return [e.xy for e in self.of("memory")]
@@ -118,9 +144,7 @@ class Machine:
     def description(self) -> dict[str, Any]:
         """Content of ``<name>.machine.json``."""
         control = self.picture.control
-        kinds: dict[str, list[Endpoint]] = {}
-        for e in self.of(*_COMPUTE):
-            kinds.setdefault(TYPES.get(e.kind, e.token), []).append(e)
+        kinds = {TYPES.get(v[0].kind, v[0].token): v for v in _types(self)}
         memory = self.memory_params
         return {
             "name": self.name,
@@ -128,6 +152,7 @@ class Machine:
             "nx": self.nx,
             "ny": self.ny,
             "units": {kind: [list(e.xy) for e in group] for kind, group in kinds.items()},
+            "clocks": {d: [list(e.xy) for e in group] for d, group in self.domains.items()},
             "external": [list(e.xy) for e in self.of("external")],
             "mem_ports": [list(xy) for xy in self.mem_ports],
             "orch": list(self.orch),
@@ -141,8 +166,9 @@ class Machine:
             "ackq": {k: min(e.published("ACKQ_DEPTH") for e in v) for k, v in kinds.items()},
             "credit_max": self.credit_max,
             "cu_version": g.CU_VERSION,
-            "adapter_lines": dict.fromkeys(kinds, 0),
+            "adapter_lines": {k: v[0].adapter for k, v in kinds.items()},
             "stage_bytes": self.stage_bytes,
+            "mover": self.mover,
             "dram_bytes": 1 << int(memory["DRAM_BYTES_LOG2"]),
             "wr_slots": memory["WR_SLOTS"],
             "features": self.features(),
@@ -152,10 +178,20 @@ class Machine:
         }
 
     @property
+    def window(self) -> bool:
+        """True if the top has the host's memory window."""
+        return bool(self.memory_params["HOST"])
+
+    @property
+    def mover(self) -> bool:
+        """True if the agent has the memory mover."""
+        return bool(self.memory_params["MOVER"])
+
+    @property
     def stage_bytes(self) -> int:
         """Size of the L2 staging store, 0 without one."""
         memory = self.memory_params
-        return 128 * int(memory.get("STAGE_ENTRIES", 16384)) if memory["STAGE"] else 0
+        return g.MEM_STAGE_ENTRY_BYTES * int(memory["STAGE_ENTRIES"]) if memory["STAGE"] else 0
 
     def features(self) -> list[str]:
         """Machine features of docs/spec/README.md 6 that every unit concerned provides."""
@@ -170,7 +206,8 @@ class Machine:
             "stage_l2": bool(self.memory_params["STAGE"]),
             "drain_rowmajor": everywhere(clusters, "ROWMAJOR"),
             "vec_mx_store": everywhere(cores, "MX_STORE"),
-            "xform_granule": bool(self.memory_params.get("XFORM_GRANULE", 0)),
+            "xform_granule": bool(self.memory_params.get("XFORM_GRANULE", 0)) and self.mover,
+            "adapter_l2": any(e.adapter for e in self.of(*_COMPUTE)),
         }
         return [name for name, there in have.items() if there]
 
@@ -207,12 +244,22 @@ def derive(picture: Picture) -> Machine:
                 module=unit.module,
                 params={**_defaults(unit.kind, unit.params), **unit.params},
                 mem_port=distances.index(min(distances)),
+                clock=unit.clock,
+                adapter=unit.adapter,
             )
         )
         per_kind[unit.kind] += 1
         per_token[token] += 1
     machine = Machine(picture, tuple(endpoints))
     _write_slots(errors, machine)
+    for group in _types(machine):
+        for e in group[1:]:
+            if e.adapter != group[0].adapter:
+                errors.append(
+                    f"row {e.y}, column {e.x}: adapter = {e.adapter} of {e.token!r} differs from "
+                    f"{group[0].adapter} of {group[0].token!r}; the description holds one number per type; "
+                    "make them equal"
+                )
     for kind in ("cluster", "vector"):
         group = machine.of(kind)
         for e in group[1:]:
@@ -224,6 +271,14 @@ def derive(picture: Picture) -> Machine:
     if errors:
         raise MeshError("\n".join(f"{picture.name}: {e}" for e in errors))
     return machine
+
+
+def _types(machine: Machine) -> list[list[Endpoint]]:
+    """The compute units of each type that the description names."""
+    found: dict[str, list[Endpoint]] = {}
+    for e in machine.of(*_COMPUTE):
+        found.setdefault(TYPES.get(e.kind, e.token), []).append(e)
+    return list(found.values())
 
 
 def _defaults(kind: str, given: Mapping[str, int | str]) -> dict[str, int | str]:
@@ -243,7 +298,14 @@ def _defaults(kind: str, given: Mapping[str, int | str]) -> dict[str, int | str]
     if kind == "vector":
         return {"INST_DEPTH": g.INST_DEPTH, "ACKQ_DEPTH": g.ACKQ_DEPTH_VECTOR}
     if kind == "memory":
-        return {"WR_SLOTS": g.MEM_WR_SLOTS, "DRAM_BYTES_LOG2": g.MEM_DRAM_BYTES_LOG2, "STAGE": 0}
+        return {
+            "WR_SLOTS": g.MEM_WR_SLOTS,
+            "DRAM_BYTES_LOG2": g.MEM_DRAM_BYTES_LOG2,
+            "STAGE": 1,
+            "STAGE_ENTRIES": g.MEM_STAGE_ENTRIES,
+            "HOST": 1,
+            "MOVER": 1,
+        }
     return {}
 
 

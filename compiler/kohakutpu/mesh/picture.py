@@ -18,6 +18,8 @@ LAYER = "L0"
 
 KINDS = ("memory", "orchestrator", "cluster", "vector", "external", "custom")
 ADAPTED_KINDS = ("cluster", "vector", "custom")
+CLOCKED_KINDS = (*ADAPTED_KINDS, "external")
+MESH_CLOCK = "mesh"
 GRID_MAX = 14
 MEMORY_PORTS_MAX = 4
 
@@ -49,6 +51,8 @@ class Unit:
     kind: str
     module: str | None = None
     params: Mapping[str, int | str] = field(default_factory=dict)
+    clock: str = MESH_CLOCK
+    adapter: int = 0
 
 
 @dataclass(frozen=True)
@@ -189,26 +193,38 @@ def _units(errors: list[str], tables: Any) -> dict[str, Unit]:
         ):
             errors.append(f"{where}.params = {params!r}: a table of numbers and strings is needed")
             params = {}
-        clock = table.get("clock", "mesh")
-        if clock != "mesh":
-            errors.append(
-                f'{where}.clock = {clock!r}: this build has one clock and no crossing; write "mesh"'
-            )
-        _adapter(errors, where, kind, table.get("adapter", 0))
+        clock = table.get("clock", MESH_CLOCK)
+        _clock(errors, where, kind, clock)
+        adapter = _adapter(errors, where, kind, table.get("adapter", 0))
         plain = {k: int(v) if isinstance(v, bool) else v for k, v in params.items()}
-        units[token] = Unit(kind, module, plain)
+        units[token] = Unit(kind, module, plain, str(clock), adapter)
     return units
 
 
-def _adapter(errors: list[str], where: str, kind: str, lines: Any) -> None:
+def _clock(errors: list[str], where: str, kind: str, clock: Any) -> None:
+    if not (isinstance(clock, str) and _TOKEN.match(clock)):
+        errors.append(
+            f'{where}.clock = {clock!r}: "{MESH_CLOCK}" or the name of a domain is needed (a letter, '
+            "then letters, digits or _)"
+        )
+    elif clock != MESH_CLOCK and kind not in CLOCKED_KINDS:
+        errors.append(
+            f"{where}.clock = {clock!r}: only {', '.join(CLOCKED_KINDS)} take a domain of their own; "
+            f'memory and orchestrator run on the mesh clock; write "{MESH_CLOCK}"'
+        )
+
+
+def _adapter(errors: list[str], where: str, kind: str, lines: Any) -> int:
+    """Lines of the unit's L2 adapter, 0 for none."""
     if not isinstance(lines, int) or isinstance(lines, bool) or lines < 0:
         errors.append(f"{where}.adapter = {lines!r}: a number of lines is needed")
     elif lines and kind not in ADAPTED_KINDS:
         errors.append(f"{where}.adapter = {lines}: only {', '.join(ADAPTED_KINDS)} take one, not {kind}")
     elif lines and (lines < 512 or lines & (lines - 1)):
         errors.append(f"{where}.adapter = {lines}: a power of two >= 512 is needed, or 0 for none")
-    elif lines:
-        errors.append(f"{where}.adapter = {lines}: this build has no L2 adapter; write 0")
+    else:
+        return lines
+    return 0
 
 
 def _cells(errors: list[str], rows: Any) -> tuple[tuple[str, ...], ...]:

@@ -17,7 +17,10 @@ _PRIM = {"dist": "distributed", "block": "block"}
 
 def top_ports(machine: Machine) -> list[tuple[str, int, bool]]:
     """(name, width, is an input) of every port of the top but ``clk`` and ``rst_n``."""
-    found = [(f"s_axi_ctrl_{s.name}", s.width, s.forward) for s in axi.HOST]
+    found = [(f"clk_{domain}", 1, True) for domain in machine.domains]
+    found += [(f"s_axi_ctrl_{s.name}", s.width, s.forward) for s in axi.HOST]
+    if machine.window:
+        found += [(f"s_axi_mem_{s.name}", s.width, s.forward) for s in axi.WINDOW]
     found += [(f"m_axi_dram_{s.name}", s.width, not s.forward) for s in axi.DRAM]
     for e in machine.of("external"):
         stem = f"{e.token}{e.nth}"
@@ -49,6 +52,7 @@ def top(machine: Machine) -> str:
         ");",
         "",
         *_bundles(machine),
+        *_resets(machine),
     ]
     lost: list[str] = []
     for x, y in routers(machine):
@@ -56,6 +60,10 @@ def top(machine: Machine) -> str:
     for p in ports(machine):
         if p.terminated:
             lines += _terminator(p, lost)
+        if p.adapter:
+            lines += _adapter(p)
+        if p.endpoint and p.crosses:
+            lines += _crossing(p, p.endpoint)
     at = port_of(machine)
     for e in machine.endpoints:
         if e.kind in ("cluster", "vector", "custom"):
@@ -109,11 +117,12 @@ def link_pins(prefix: str, bundle: str) -> list[tuple[str, str]]:
 
 
 def _endpoint_pins(port: Port) -> list[tuple[str, str]]:
+    e = port.endpoint
     return [
-        ("clk", "clk"),
-        ("rst_n", "rst_n"),
-        *link_pins("noc_in", port.out),
-        *link_pins("noc_out", port.into),
+        ("clk", e.clk if e else "clk"),
+        ("rst_n", e.rst_n if e else "rst_n"),
+        *link_pins("noc_in", port.to_endpoint),
+        *link_pins("noc_out", port.from_endpoint),
     ]
 
 
@@ -127,7 +136,42 @@ def _bundles(machine: Machine) -> list[str]:
         lines += _bundle(p.out)
         if not p.neighbour:
             lines += _bundle(p.into)
+        if p.adapter:
+            lines += _bundle(p.near_out) + _bundle(p.near_into)
+        if p.crosses:
+            lines += _bundle(p.to_endpoint) + _bundle(p.from_endpoint)
     return [*lines, "    wire         mesh_lost;", ""]
+
+
+def _resets(machine: Machine) -> list[str]:
+    """The reset as every other clock domain sees it (docs/spec/fabric.md 9)."""
+    lines: list[str] = []
+    for domain, (first, *_) in machine.domains.items():
+        pins = [("clk", first.clk), ("d", "rst_n"), ("q", first.rst_n)]
+        lines += [f"    wire {first.rst_n};", *instance("sync_2ff", f"u_reset_{domain}", {"WIDTH": 1}, pins)]
+    return lines
+
+
+def _adapter(port: Port) -> list[str]:
+    """The L2 adapter in the link of an endpoint, on the mesh clock (docs/spec/memory.md 11)."""
+    pins = [("clk", "clk"), ("rst_n", "rst_n"), *link_pins("rt_in", port.out), *link_pins("rt_out", port.into)]
+    pins += [*link_pins("ep_in", port.near_into), *link_pins("ep_out", port.near_out)]
+    return instance("mag_adapter", f"u_l2_{port.x}_{port.y}_{port.side}", {"DEPTH": port.adapter}, pins)
+
+
+def _crossing(port: Port, e: Endpoint) -> list[str]:
+    """Both directions between a router and an endpoint with a clock of its own."""
+    mesh, own = ("clk", "rst_n"), (e.clk, e.rst_n)
+    lines: list[str] = []
+    for name, source, bundles in (
+        ("in", (mesh, own), (port.near_out, port.to_endpoint)),
+        ("out", (own, mesh), (port.from_endpoint, port.near_into)),
+    ):
+        (wr, rd), (near, far) = source, bundles
+        pins = [("wr_clk", wr[0]), ("wr_rst_n", wr[1]), *link_pins("in", near)]
+        pins += [("rd_clk", rd[0]), ("rd_rst_n", rd[1]), *link_pins("out", far)]
+        lines += instance("link_afifo", f"u_cross_{name}_{e.x}_{e.y}", {}, pins)
+    return lines
 
 
 def _router(machine: Machine, x: int, y: int, lost: list[str]) -> list[str]:
@@ -179,12 +223,12 @@ def _unit(machine: Machine, e: Endpoint, port: Port) -> list[str]:
 def _external(e: Endpoint, port: Port) -> list[str]:
     stem = f"{e.token}{e.nth}"
     return [
-        f"    assign {port.into}_valid = {stem}_in_valid;",
-        f"    assign {port.into}_data = {stem}_in_data;",
-        f"    assign {stem}_in_busy = {port.into}_busy;",
-        f"    assign {stem}_out_valid = {port.out}_valid;",
-        f"    assign {stem}_out_data = {port.out}_data;",
-        f"    assign {port.out}_busy = {stem}_out_busy;",
+        f"    assign {port.from_endpoint}_valid = {stem}_in_valid;",
+        f"    assign {port.from_endpoint}_data = {stem}_in_data;",
+        f"    assign {stem}_in_busy = {port.from_endpoint}_busy;",
+        f"    assign {stem}_out_valid = {port.to_endpoint}_valid;",
+        f"    assign {stem}_out_data = {port.to_endpoint}_data;",
+        f"    assign {port.to_endpoint}_busy = {stem}_out_busy;",
         "",
     ]
 
@@ -211,17 +255,37 @@ def _memory(machine: Machine, at: Mapping[tuple[int, int], Port], lost: list[str
     for prefix, bundles in (("noc_in", inward), ("noc_out", outward)):
         pins += [(f"{prefix}_{w}", _concat([f"{b}_{w}" for b in bundles])) for w in ("valid", "data", "busy")]
     pins += [(f"m_axi_dram_{s.name}", f"m_axi_dram_{s.name}") for s in axi.DRAM]
-    pins += [(name, name) for name, _ in _MREG]
+    pins += [(f"s_axi_mem_{s.name}", _window_net(machine, s)) for s in axi.WINDOW]
+    pins += [(name, name) for name, _ in (*_AUX, *_MREG)]
     pins += [
         ("ctrl_drop_in", "rx_drop"),
         ("remote_drop_in", "remote_drop" if machine.hub else "1'b0"),
         ("lost", "mag_lost"),
     ]
-    lines += [f"    wire {_range(width)}{name};" for name, width in _MREG]
+    lines += [f"    wire {_range(width)}{name};" for name, width in (*_AUX, *_MREG)]
+    if not machine.window:
+        lines += [f"    wire {_range(s.width)}unused_mem_{s.name};" for s in axi.WINDOW if not s.forward]
     lines += ["    wire rx_drop;", "    wire mag_lost;"]
     return lines + instance("mag", group[0].instance, params, pins)
 
 
+def _window_net(machine: Machine, signal: axi.Signal) -> str:
+    """What a pin of the agent's host window is connected to."""
+    if machine.window:
+        return f"s_axi_mem_{signal.name}"
+    return f"{signal.width}'d0" if signal.forward else f"unused_mem_{signal.name}"
+
+
+_AUX = (
+    ("aux_valid", 1),
+    ("aux_addr", 8),
+    ("aux_data", 64),
+    ("aux_stat_sel", 4),
+    ("aux_ready", 1),
+    ("aux_present", 1),
+    ("aux_stat", 64),
+    ("aux_stat_q", 64),
+)
 _MREG = (
     ("mreg_en", 1),
     ("mreg_we", 1),
@@ -259,6 +323,7 @@ def _control(machine: Machine, at: Mapping[tuple[int, int], Port]) -> list[str]:
         "NODE_MAP": f"256'h{machine.node_map:064x}",
         "GRID_X_HI": machine.nx,
         "GRID_Y_HI": machine.ny,
+        "INTERLINK": 0,
         **own,
     }
     if machine.hub:
@@ -269,14 +334,10 @@ def _control(machine: Machine, at: Mapping[tuple[int, int], Port]) -> list[str]:
         links = [*link_pins("noc_in", port.out), *link_pins("noc_out", port.into)]
         name = placed[0].instance
     lines = _engine(machine) if control["engine"] else _no_engine()
-    spare = (("aux_valid", 1), ("aux_addr", 8), ("aux_data", 64), ("aux_stat_sel", 4))
-    lines += [f"    wire {_range(width)}unused_{pin};" for pin, width in spare]
     pins = [("clk", "clk"), ("rst_n", "rst_n")]
     pins += [(f"s_axi_{s.name}", f"c_axi_{s.name}") for s in axi.CONTROL]
     pins += [*links, ("mesh_lost_in", "mesh_lost"), ("rx_drop", "rx_drop")]
-    pins += [(pin, f"unused_{pin}") for pin, _ in spare]
-    pins += [("aux_ready", "1'b0"), ("aux_present", "1'b0"), ("aux_stat", "64'd0"), ("aux_stat_q", "64'd0")]
-    pins += [(name, name) for name, _ in _MREG]
+    pins += [(name, name) for name, _ in (*_AUX, *_MREG)]
     return lines + instance("orch", name, params, pins)
 
 

@@ -3,6 +3,8 @@
 
 A bundle is ``<name>_valid``, ``<name>_data``, ``<name>_busy``. ``f_<x>_<y>_<p>`` leaves router (x, y) by port
 p; ``t_<x>_<y>_<p>`` enters it from an endpoint or terminator. Between routers there are only ``f`` bundles.
+At an endpoint with an L2 adapter these two end at the adapter, and ``af``, ``at`` are on its endpoint face. At
+an endpoint of another clock domain they end at a crossing, and ``xf``, ``xt`` are the far side's.
 """
 
 from __future__ import annotations
@@ -40,6 +42,36 @@ class Port:
             dx, dy = _STEP[self.side]
             return f"f_{self.x + dx}_{self.y + dy}_{_OPPOSITE[self.side]}"
         return f"t_{self.x}_{self.y}_{self.side}"
+
+    @property
+    def crosses(self) -> bool:
+        """True if the endpoint here has a clock of its own."""
+        return self.endpoint is not None and self.endpoint.crosses
+
+    @property
+    def adapter(self) -> int:
+        """Lines of the L2 adapter between router and endpoint, 0 without one."""
+        return self.endpoint.adapter if self.endpoint else 0
+
+    @property
+    def near_out(self) -> str:
+        """Bundle towards the endpoint on the mesh clock: the adapter's, the router's own without one."""
+        return f"a{self.out}" if self.adapter else self.out
+
+    @property
+    def near_into(self) -> str:
+        """Bundle from the endpoint on the mesh clock: the adapter's, the one into the router without one."""
+        return f"a{self.into}" if self.adapter else self.into
+
+    @property
+    def to_endpoint(self) -> str:
+        """Bundle that enters the endpoint."""
+        return f"x{self.out}" if self.crosses else self.near_out
+
+    @property
+    def from_endpoint(self) -> str:
+        """Bundle that leaves the endpoint."""
+        return f"x{self.into}" if self.crosses else self.near_into
 
     @property
     def terminated(self) -> bool:

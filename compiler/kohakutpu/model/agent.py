@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory agent: reads, writes, faults, counters (docs/spec/memory.md sections 2 to 9)."""
+"""Memory agent: reads, writes, faults, counters (docs/spec/memory.md sections 2 to 10).
+
+Every requester ends here: mesh ports with `read`, `write` and flits, the host with `host_read`, `host_write`,
+the mover with `check_words`, `first_failing`, `read_words`, `write_words`. All ask the same `classify`, and
+`record` keeps what MEM_FAULT and MEM_DROP show.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +20,17 @@ from kohakutpu.isa import message, registers
 from kohakutpu.isa.codec import codec
 from kohakutpu.isa.generated import MemFault, MessageType, RequesterClass
 from kohakutpu.model.description import MachineDescription, Node
-from kohakutpu.model.memory import ADDR_MASK, WORD, Image, classify
+from kohakutpu.model.memory import ADDR_MASK, WORD, Image, classify, classify_words
 from kohakutpu.model.messages import DataBurst, Flit, word_to_int
 from kohakutpu.model.numerics.bits import U8
 
 LAYER = "L0"
 
 _SATURATED = 0xFFFF
+_MOD16 = 0xFFFF
 _MOD32 = 0xFFFF_FFFF
 Bool = npt.NDArray[np.bool_]
+I64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,18 @@ class MemFaultEvent:
         return registers.encode(
             "MEM_FAULT", code=self.code, cls=self.cls, node=node, txn=self.txn, addr=self.addr
         )
+
+
+class MemoryPath(Protocol):
+    """Where a unit's reads and writes go: the agent, or an adapter in front of it."""
+
+    def read(
+        self, src: Node, txn: int, addr: int, words: int, fault: MemFault = ..., *, entries: int = 1
+    ) -> tuple[U8, Bool]:
+        """Read a run: (uint8 (words, 32), failed (words,))."""
+
+    def write(self, src: Node, txn: int, addr: int, words: U8) -> MemFault:
+        """One write burst, uint8 (n, 32); the code of its acknowledgement."""
 
 
 @dataclass
@@ -77,6 +97,8 @@ class MemoryAgent:
         self.orphans = 0
         self.control_drops = 0
         self.counts = {"dram": [0, 0], "stage": [0, 0]}
+        self.port_reads = 0
+        self.port_writes = 0
         self.bus_errors: list[tuple[int, int]] = []
         self._deliver = deliver
         self._control = control
@@ -128,11 +150,19 @@ class MemoryAgent:
     # ------------------------------------------------------------ requests of units
 
     def read(
-        self, src: Node, txn: int, addr: int, words: int, fault: MemFault = MemFault.M_NONE
+        self,
+        src: Node,
+        txn: int,
+        addr: int,
+        words: int,
+        fault: MemFault = MemFault.M_NONE,
+        *,
+        entries: int = 1,
     ) -> tuple[U8, Bool]:
         """Read a run for a port requester: (uint8 (words, 32), failed (words,)); failed words are 0.
 
-        `fault` is a reason found before the address check (M_REMOTE) or after it (M_TAG).
+        `fault` is a reason found before the address check (M_REMOTE) or after it (M_TAG); `entries` is what
+        AUX_STAT counts the run as.
         """
         found, image, offset = self.check(addr, words * WORD)
         code = fault if fault == MemFault.M_REMOTE else found or fault
@@ -140,6 +170,7 @@ class MemoryAgent:
             self.record(code, RequesterClass.PORT, src, txn, addr)
             return np.zeros((words, WORD), dtype=np.uint8), np.ones(words, dtype=bool)
         self._count(image, False, words)
+        self.port_reads = (self.port_reads + entries) & _MOD16
         data = image.read(offset, words * WORD).reshape(words, WORD)
         failed = self._bus_failed(image, offset, words * WORD)
         if failed is None:
@@ -153,6 +184,7 @@ class MemoryAgent:
         found, image, offset = self.check(addr, max(len(words), 1) * WORD)
         code = fault or found
         if not code:
+            self.port_writes = (self.port_writes + 1) & _MOD16
             if self._bus_failed(image, offset, len(words) * WORD) is None:
                 self._count(image, True, len(words))
                 image.write(offset, words.reshape(-1))
@@ -201,7 +233,7 @@ class MemoryAgent:
             targets += [(p & 15, p >> 4) for p in peers]
         else:
             entry, count = f["len"] + 1, 1
-        data, failed = self.read(flit.src, flit.txn, f["addr"], entry * count, fault)
+        data, failed = self.read(flit.src, flit.txn, f["addr"], entry * count, fault, entries=count)
         for i in range(count):
             for target in targets:
                 for w in range(entry):
@@ -248,11 +280,54 @@ class MemoryAgent:
         code = self.write(src, slot.txn, slot.addr, words, slot.fault or framing)
         self._deliver(write_ack(src, slot.port, slot.txn, code))
 
+    # ------------------------------------------------------------ accesses of the mover
+
+    def check_words(self, addresses: I64, n: int | I64) -> tuple[I64, Bool, I64]:
+        """`classify` of n bytes at every exact, aligned address: (fault codes, staged, offsets)."""
+        return classify_words(
+            addresses,
+            n,
+            mesh=self.desc.mesh_id,
+            dram_bytes=self.desc.dram_bytes,
+            stage_bytes=self.desc.stage_bytes,
+        )
+
+    def first_failing(self, addresses: I64) -> int:
+        """Index of the first word at checked addresses (k,) that fails on the bus, k if none does."""
+        _, staged, offsets = self.check_words(addresses, WORD)
+        for low, high in self.bus_errors:
+            bad = ~staged & (offsets < high) & (offsets + WORD > low)
+            if bad.any():
+                first = int(bad.argmax())
+                staged, offsets = staged[:first], offsets[:first]
+        return len(offsets)
+
+    def read_words(self, addresses: I64) -> U8:
+        """Words at checked addresses (k,): uint8 (k, 32)."""
+        out = np.zeros((len(addresses), WORD), dtype=np.uint8)
+        _, staged, offsets = self.check_words(addresses, WORD)
+        for image, here in ((self.dram, ~staged), (self.stage, staged)):
+            out[here] = image.gather(offsets[here])
+            self._count(image, False, int(here.sum()))
+        return out
+
+    def write_words(self, addresses: I64, words: U8) -> None:
+        """Store uint8 (k, 32) at checked addresses (k,) in order."""
+        _, staged, offsets = self.check_words(addresses, WORD)
+        for image, here in ((self.dram, ~staged), (self.stage, staged)):
+            image.scatter(offsets[here], words[here])
+            self._count(image, True, int(here.sum()))
+
     # ------------------------------------------------------------ host window and registers
 
-    def host_write(self, addr: int, data: bytes, strobe: bytes | None = None) -> MemFault:
-        """One burst of `S_AXI_MEM` (section 9): bytes land as sent, strobe byte 0 keeps the old one."""
-        fault, image, offset, words = self._host_span(addr, len(data))
+    def host_write(
+        self, addr: int, data: bytes, strobe: bytes | None = None, supported: bool = True
+    ) -> MemFault:
+        """One burst of `S_AXI_MEM` (section 9): bytes land as sent, strobe byte 0 keeps the old one.
+
+        `supported` False stands for a burst type or size the window refuses.
+        """
+        fault, image, offset, words = self._host_span(addr, len(data), supported)
         if fault:
             return fault
         new = np.frombuffer(data, dtype=np.uint8)
@@ -263,20 +338,26 @@ class MemoryAgent:
         image.write(offset, new)
         return MemFault.M_NONE
 
-    def host_read(self, addr: int, n: int) -> tuple[MemFault, bytes]:
-        """One read burst of `S_AXI_MEM`; zeros with a fault."""
-        fault, image, offset, words = self._host_span(addr, n)
-        if fault:
+    def host_read(self, addr: int, n: int, supported: bool = True) -> tuple[MemFault, bytes]:
+        """One read burst of `S_AXI_MEM`; zeros with a fault, of M_BUS only in the words that failed."""
+        fault, image, offset, words = self._host_span(addr, n, supported)
+        if fault not in (MemFault.M_NONE, MemFault.M_BUS):
             return fault, bytes(n)
         self._count(image, False, words)
-        return fault, image.read(offset, n).tobytes()
+        data = image.read(offset - offset % WORD, words * WORD).reshape(words, WORD)
+        failed = self._bus_failed(image, offset, words * WORD)
+        if failed is not None:
+            data[failed] = 0
+        return fault, data.tobytes()[offset % WORD :][:n]
 
-    def _host_span(self, addr: int, n: int) -> tuple[MemFault, Image, int, int]:
+    def _host_span(self, addr: int, n: int, supported: bool) -> tuple[MemFault, Image, int, int]:
         """Check the words around n bytes at `addr`: (fault, image, byte offset, words touched)."""
         base = addr // WORD * WORD
         words = -(-(addr - base + n) // WORD)
         fault, image, offset = self.check(base, words * WORD, aligned=False)
-        if not fault and self._bus_failed(image, offset, words * WORD) is not None:
+        if not supported:
+            fault = MemFault.M_HOSTX
+        elif not fault and self._bus_failed(image, offset, words * WORD) is not None:
             fault = MemFault.M_BUS
         if fault:
             self.record(fault, RequesterClass.HOST, addr=addr & ADDR_MASK)

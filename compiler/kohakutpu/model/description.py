@@ -45,6 +45,13 @@ class ClusterParams:
 
 
 @dataclass(frozen=True)
+class VectorParams:
+    """Elaboration parameters of a vector core that results depend on (docs/spec/vector.md 1.2)."""
+
+    mx_store: bool = False
+
+
+@dataclass(frozen=True)
 class MachineDescription:
     """One mesh. Coordinates are (x, y); `units` maps a type to its coordinates in scan order.
 
@@ -70,10 +77,13 @@ class MachineDescription:
     stage_bytes: int = g.MEM_STAGE_BYTES
     dram_bytes: int = 1 << g.MEM_DRAM_BYTES_LOG2
     wr_slots: int = g.MEM_WR_SLOTS
+    adapter_lines: Mapping[str, int] = field(default_factory=dict)
+    mover: bool = True
     features: tuple[str, ...] = ()
     engine_base: int = g.HOST_ENGINE_BASE
     ctrl_base: int = g.HOST_CTRL_BASE
     cluster: ClusterParams = field(default_factory=ClusterParams)
+    vector: VectorParams = field(default_factory=VectorParams)
 
     def __post_init__(self) -> None:
         seen: set[Node] = set()
@@ -109,7 +119,8 @@ class MachineDescription:
     def from_dict(cls, data: Mapping[str, Any]) -> MachineDescription:
         """Build from the parsed JSON; keys this model does not use are ignored."""
         known = {f.name for f in fields(cls)}
-        values = {key: value for key, value in data.items() if key in known and key != "cluster"}
+        own_tables = ("cluster", "vector")
+        values = {key: value for key, value in data.items() if key in known and key not in own_tables}
         values["units"] = {kind: _nodes(places) for kind, places in data["units"].items()}
         for name in ("mem_ports", "external"):
             values[name] = _nodes(data.get(name, ()))
@@ -121,7 +132,9 @@ class MachineDescription:
         cluster = {key: value for key, value in lower.items() if key in own}
         cluster.setdefault("rowmajor", "drain_rowmajor" in values["features"])
         cluster["rowmajor"] = bool(cluster["rowmajor"])
-        return cls(cluster=ClusterParams(**cluster), **values)
+        vector = data.get("params", {}).get(VECTOR, {})
+        mx_store = vector.get("MX_STORE", "vec_mx_store" in values["features"])
+        return cls(cluster=ClusterParams(**cluster), vector=VectorParams(bool(mx_store)), **values)
 
     @classmethod
     def load(cls, path: str | Path) -> MachineDescription:

@@ -15,21 +15,25 @@ from kohakuabi.commands import build_round
 from kohakuabi.steps import Await, Kick, Step
 from kohakutpu.isa import generated as g
 from kohakutpu.isa import message, registers
-from kohakutpu.model.agent import MemoryAgent
+from kohakutpu.model.adapter import Adapter
+from kohakutpu.model.agent import MemoryAgent, MemoryPath
 from kohakutpu.model.cluster import Cluster
-from kohakutpu.model.description import CLUSTER, MachineDescription, Node
+from kohakutpu.model.description import CLUSTER, VECTOR, MachineDescription, Node
 from kohakutpu.model.endpoint import ExternalEndpoint
 from kohakutpu.model.engine import Engine, Resp
 from kohakutpu.model.messages import DataBurst, Flit
+from kohakutpu.model.mover import Mover
 from kohakutpu.model.orchestrator import Orchestrator
 from kohakutpu.model.results import NodeResult, RoundResult
 from kohakutpu.model.shell import Shell, ShellParams
+from kohakutpu.model.vector import ShellLink, VectorUnit
 
 LAYER = "L0"
 
 _OPS = {"WR": g.OP_WR, "POLL": g.OP_POLL, "DONE": g.OP_DONE}
 _POLL_LIMIT = 4096
 _HOST_MEM_SHIFT = 40
+_INCR, _SIZE_WORD = 1, 5
 
 
 class Endpoint(Protocol):
@@ -57,14 +61,16 @@ class Machine:
     ) -> None:
         self.spec = spec
         self.clusters: dict[Node, Cluster] = {}
+        self.vectors: dict[Node, VectorUnit] = {}
         self.shells: dict[Node, Shell] = {}
         self.externals: dict[Node, ExternalEndpoint] = {}
+        self.adapters: dict[Node, Adapter] = {}
         self._observer = observer
         self._endpoints: dict[Node, Endpoint] = {}
         self.agent = MemoryAgent(spec, self.deliver, self._control_flit if spec.hub else None, self._lost)
         for port in spec.mem_ports:
             self._endpoints[port] = _Port(self.agent, port)
-        factories = {CLUSTER: self._add_cluster, **(units or {})}
+        factories = {CLUSTER: self._add_cluster, VECTOR: self._add_vector, **(units or {})}
         for kind, places in spec.units.items():
             for place in places:
                 self._add_unit(kind, place, factories.get(kind))
@@ -72,6 +78,9 @@ class Machine:
             self._add_external(place)
         nodes = [*self.shells, *self.externals]
         self.orch = Orchestrator(spec, self.deliver, self.agent, nodes)
+        self.mover = Mover(self.agent, granule="xform_granule" in spec.features)
+        if spec.mover:
+            self.orch.aux = self.mover
         if not spec.hub:
             self._endpoints[spec.orch] = _Controller(self.orch)
         self.engine = Engine(spec, self._bus_write, self._bus_read)
@@ -85,12 +94,26 @@ class Machine:
             self.spec.max_inflight.get(kind, g.MAX_INFLIGHT),
             self.spec.cu_version,
         )
-        shell = Shell(place, self.spec.port_of(place), self, self.agent, params)
+        lines = self.spec.adapter_lines.get(kind, 0)
+        path: MemoryPath = self.agent
+        if lines:
+            path = self.adapters[place] = Adapter(place, self.agent, self.deliver, self._into(place), lines)
+        shell = Shell(place, self.spec.port_of(place), self, path, params)
         factory(shell)
-        self.shells[place] = self._endpoints[place] = shell
+        self.shells[place] = shell
+        self._endpoints[place] = _Adapted(self.adapters[place], shell) if lines else shell
+
+    def _into(self, place: Node) -> Callable[[int], None]:
+        """What an adapter hands a flit for its unit to."""
+        return lambda value: self.shells[place].take(Flit(value))
 
     def _add_cluster(self, shell: Shell) -> None:
         self.clusters[shell.pos] = Cluster(shell, self.spec.cluster)
+
+    def _add_vector(self, shell: Shell) -> None:
+        unit = VectorUnit(ShellLink(shell), self.spec.vector.mx_store)
+        shell.attach(unit)
+        self.vectors[shell.pos] = unit
 
     def _add_external(self, place: Node) -> None:
         endpoint = ExternalEndpoint(place, self, {0: g.VC_L1_WORDS})
@@ -172,17 +195,30 @@ class Machine:
         value, good = self.orch.read(offset)
         return value, Resp.OKAY if good else Resp.SLVERR
 
-    def mem_window_write(self, addr: int, data: bytes, strobe: bytes | None = None) -> Resp:
-        """A burst of the 256-bit host window at ((mesh+1) << 40) + inside; counted and checked."""
+    def mem_window_write(
+        self,
+        addr: int,
+        data: bytes,
+        strobe: bytes | None = None,
+        *,
+        burst: int = _INCR,
+        size: int = _SIZE_WORD,
+    ) -> Resp:
+        """A burst of the 256-bit host window at ((mesh+1) << 40) + inside; counted and checked.
+
+        burst, size: AxBURST and AxSIZE.
+        """
         if addr >> _HOST_MEM_SHIFT != self.spec.mesh_id + 1:
             return Resp.DECERR
-        return _response(self.agent.host_write(addr & (1 << _HOST_MEM_SHIFT) - 1, data, strobe))
+        supported = (burst, size) == (_INCR, _SIZE_WORD)
+        return _response(self.agent.host_write(addr & (1 << _HOST_MEM_SHIFT) - 1, data, strobe, supported))
 
-    def mem_window_read(self, addr: int, n: int) -> tuple[bytes, Resp]:
+    def mem_window_read(self, addr: int, n: int, *, burst: int = _INCR, size: int = _SIZE_WORD) -> tuple[bytes, Resp]:
         """A read burst of the 256-bit host window: (bytes, response)."""
         if addr >> _HOST_MEM_SHIFT != self.spec.mesh_id + 1:
             return bytes(n), Resp.DECERR
-        fault, data = self.agent.host_read(addr & (1 << _HOST_MEM_SHIFT) - 1, n)
+        supported = (burst, size) == (_INCR, _SIZE_WORD)
+        fault, data = self.agent.host_read(addr & (1 << _HOST_MEM_SHIFT) - 1, n, supported)
         return data, _response(fault)
 
     def write_mem(self, addr: int, data: bytes) -> None:
@@ -250,11 +286,12 @@ class Machine:
             for field, value in enumerate((_OPS[c.op], addr, c.data, c.mask)):
                 self.host_write(self.register_address("CMD", 4 * n + field), value)
         self.host_write(self.register_address("ENG_POLL_LIMIT"), _POLL_LIMIT)
-        for name in ("ERR_STAT", "MEM_FAULT", "MEM_DROP"):
+        for name in ("ERR_STAT", "MEM_FAULT", "MEM_DROP", "MV_CLEAR"):
             self.host_write(self.register_address(name), (1 << 64) - 1)
         marks = {node: self._node_marks(node) for node in self._nodes}
         counts = {tier: tuple(pair) for tier, pair in self.agent.counts.items()}
         sig_done = self.orch.sig_done
+        moves = self.mover.moves
         self.host_write(self.register_address("ENG_CTRL"), 1)
         return RoundResult(
             engine_err=self.engine.err,
@@ -273,6 +310,9 @@ class Machine:
                 tier: ((pair[0] - counts[tier][0]) & 0xFFFF_FFFF, (pair[1] - counts[tier][1]) & 0xFFFF_FFFF)
                 for tier, pair in self.agent.counts.items()
             },
+            moves=(self.mover.moves - moves) & 0xFF_FFFF,
+            mover_fault=self.mover.fault,
+            mover_sticky=self.mover.sticky,
         )
 
     @property
@@ -308,6 +348,20 @@ class _Port:
 
     def take_burst(self, burst: DataBurst) -> None:
         self._agent.take_burst(burst, self._pos)
+
+
+class _Adapted:
+    """A unit behind an L2 adapter."""
+
+    def __init__(self, adapter: Adapter, shell: Shell) -> None:
+        self._adapter = adapter
+        self._shell = shell
+
+    def take(self, flit: Flit) -> None:
+        self._adapter.from_router(flit)
+
+    def take_burst(self, burst: DataBurst) -> None:
+        self._shell.take_burst(burst)
 
 
 class _Controller:

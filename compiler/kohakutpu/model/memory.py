@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory contents and the address check of every requester (docs/spec/memory.md section 1)."""
+"""Memory contents and the address check of every requester (docs/spec/memory.md section 1).
+
+`Image` holds the bytes of DRAM or of the staging store; `classify` judges one access, `classify_words` many
+accesses of one length at once by asking `classify` about their address regions.
+"""
 
 from __future__ import annotations
 
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from kohakutpu.isa.generated import MemFault
 from kohakutpu.model.numerics.bits import U8
@@ -56,6 +61,27 @@ class Image:
                 store = self.pages[page] = np.zeros(PAGE, dtype=np.uint8)
             store[start : start + length] = data[at : at + length]
 
+    def gather(self, offsets: npt.NDArray[np.int64]) -> U8:
+        """Words at the byte offsets (n,), multiples of 32 inside the image: uint8 (n, 32)."""
+        out = np.zeros((len(offsets), WORD), dtype=np.uint8)
+        pages, rows = np.divmod(offsets, PAGE)
+        for page in np.unique(pages):
+            data = self.pages.get(int(page))
+            if data is not None:
+                here = pages == page
+                out[here] = data.reshape(-1, WORD)[rows[here] // WORD]
+        return out
+
+    def scatter(self, offsets: npt.NDArray[np.int64], words: U8) -> None:
+        """Store uint8 (n, 32) at the byte offsets (n,); of equal offsets the last one stays."""
+        pages, rows = np.divmod(offsets, PAGE)
+        for page in np.unique(pages):
+            store = self.pages.get(int(page))
+            if store is None:
+                store = self.pages[int(page)] = np.zeros(PAGE, dtype=np.uint8)
+            here = pages == page
+            store.reshape(-1, WORD)[rows[here] // WORD] = words[here]
+
     def _check(self, offset: int, n: int) -> None:
         if offset < 0 or offset + n > self.size:
             raise IndexError(
@@ -97,3 +123,31 @@ def classify(
     else:
         fault = MemFault.M_NONE
     return fault, tier, offset
+
+
+Words = npt.NDArray[np.int64]
+
+
+def classify_words(
+    addresses: Words, n: int | Words, *, mesh: int, dram_bytes: int, stage_bytes: int
+) -> tuple[Words, npt.NDArray[np.bool_], Words]:
+    """`classify` of n bytes at every address: (fault codes, in the staging store, offsets), each (k,).
+
+    addresses: exact int64 sums, multiples of 32; one outside 40 bits is M_RANGE. n: for all, or (k,).
+    """
+    outside = addresses >> 40 != 0
+    inside = np.where(outside, 0, addresses)
+    staged: npt.NDArray[np.bool_] = (inside >> 39).astype(np.bool_)
+    offsets: Words = (inside & np.where(staged, 0xFFFF_FFFF, 0xF_FFFF_FFFF)).astype(np.int64)
+    codes = np.zeros(len(addresses), dtype=np.int64)
+    regions = inside >> 32
+    for region in np.unique(regions):
+        # within 4 GiB only the range check depends on the rest of the address
+        fault, _, _ = classify(
+            int(region) << 32, 0, mesh=mesh, dram_bytes=dram_bytes, stage_bytes=stage_bytes
+        )
+        codes[regions == region] = fault
+    size = np.where(staged, stage_bytes, dram_bytes)
+    codes[(codes == MemFault.M_NONE) & (offsets + n > size)] = MemFault.M_RANGE
+    codes[outside] = MemFault.M_RANGE
+    return codes, staged, offsets

@@ -131,16 +131,23 @@ class DataBurst:
 
 @dataclass(frozen=True)
 class ReadRequest:
-    """A streaming MEM_RD_REQ of a unit: `count` entries of four words from `addr`."""
+    """A streaming MEM_RD_REQ of a unit: `count` entries of `entry_words` words from `addr`."""
 
     dst: Node
     src: Node
     txn: int
     addr: int
     count: int
+    entry_words: int = g.MG_ENTRY_WORDS
 
     def flits(self) -> Iterator[int]:
-        """The one request flit (docs/spec/cluster.md 3.3)."""
+        """The one request flit (docs/spec/cluster.md 3.3, docs/spec/vector.md 9.1)."""
+        if self.entry_words == 1:
+            run = {"flag_stream": 1, "count": self.count, "entry_words": 1} if self.count > 1 else {}
+            yield message.encode(
+                "MEM_RD_REQ", dst=self.dst, src=self.src, txn=self.txn, last=1, addr=self.addr, **run
+            )
+            return
         yield message.encode(
             "MEM_RD_REQ",
             dst=self.dst,

@@ -44,7 +44,10 @@ class Err(IntEnum):
 
 
 class AuxClient(Protocol):
-    """Client of the AUX window: the memory mover and the interlink."""
+    """Clients of the AUX window: the memory mover at 0x00..0x7F, the interlink above."""
+
+    def owns(self, offset: int) -> bool:
+        """True if a client stands behind the window offset."""
 
     def write(self, offset: int, data: int) -> None:
         """A 64-bit beat at window offset 0..0xF8."""
@@ -266,7 +269,7 @@ class Orchestrator:
         self._pump()
 
     def _aux_write(self, offset: int, data: int, strobe: int) -> None:
-        if self.aux is None:
+        if self.aux is None or not self.aux.owns(offset):
             self._raise(Err.AUX_ABSENT)
             return
         shadow = self._aux_shadow

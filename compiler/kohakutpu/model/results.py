@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kohakutpu.isa.generated import EngineError
+from kohakutpu.isa.generated import EngineError, MoverFault
 from kohakutpu.model.agent import MemFaultEvent
 from kohakutpu.model.description import Node
 from kohakutpu.model.shell import Completion
@@ -49,8 +49,14 @@ class RoundResult:
     """MEM_DROP: faults, orphans, control flits."""
     counters: Mapping[str, tuple[int, int]]
     """Words (read, written) of "dram" and "stage"."""
+    moves: int = 0
+    """Moves that ended without a fault."""
+    mover_fault: MoverFault = MoverFault.F_NONE
+    """Fault of the last move."""
+    mover_sticky: bool = False
+    """Some move of the round faulted."""
 
     @property
     def failed(self) -> bool:
         """Failure rule of the await recipe (docs/spec/fabric.md 8.1)."""
-        return self.engine_err != EngineError.NONE or self.err_stat != 0
+        return self.engine_err != EngineError.NONE or self.err_stat != 0 or self.mover_sticky

@@ -17,7 +17,7 @@ from kohakutpu.isa import message, registers
 from kohakutpu.isa.codec import codec
 from kohakutpu.isa.faults import fault_arg
 from kohakutpu.isa.generated import ControlIndex, MemFault, MessageType, ShellFault, Signal
-from kohakutpu.model.agent import MemoryAgent, write_ack
+from kohakutpu.model.agent import MemoryPath, write_ack
 from kohakutpu.model.description import Node
 from kohakutpu.model.messages import DataBurst, Flit, ReadRequest, WriteBurst
 from kohakutpu.model.numerics.bits import U8
@@ -92,7 +92,7 @@ class Shell:
     """`cu_base` of one unit at `pos`, bound to the memory port `port`."""
 
     def __init__(
-        self, pos: Node, port: Node, net: Network, agent: MemoryAgent, params: ShellParams | None = None
+        self, pos: Node, port: Node, net: Network, agent: MemoryPath, params: ShellParams | None = None
     ) -> None:
         self.pos = pos
         self.port = port
@@ -178,22 +178,24 @@ class Shell:
 
     # ------------------------------------------------------------ services for the unit
 
-    def read(self, txn: int, addr: int, entries: int) -> tuple[U8, npt.NDArray[np.bool_]]:
-        """Streaming read of four-word entries: (uint8 (entries, 4, 32), failed (entries, 4))."""
-        self._net.observe(self.pos, ReadRequest(self.port, self.pos, txn, addr, entries))
-        words, failed = self._agent.read(self.pos, txn, addr, 4 * entries)
+    def read(
+        self, txn: int, addr: int, entries: int, entry_words: int = g.MG_ENTRY_WORDS
+    ) -> tuple[U8, npt.NDArray[np.bool_]]:
+        """Streaming read of n-word entries: (uint8 (entries, n, 32), failed (entries, n))."""
+        self._net.observe(self.pos, ReadRequest(self.port, self.pos, txn, addr, entries, entry_words))
+        words, failed = self._agent.read(self.pos, txn, addr, entry_words * entries, entries=entries)
         if failed.any():
             index = int(failed.argmax())
             header = message.encode(
                 "MEM_RD_RESP",
                 dst=self.pos,
                 src=self.port,
-                txn=txn + index // 4,
-                last=int(index % 4 == 3),
-                rsvd=4 | index % 4,
+                txn=(txn + index // entry_words) & 255,
+                last=int(index % entry_words == entry_words - 1),
+                rsvd=4 | index % entry_words,
             )
             self._flag(RD_ERR, header)
-        return words.reshape(entries, 4, 32), failed.reshape(entries, 4)
+        return words.reshape(entries, entry_words, 32), failed.reshape(entries, entry_words)
 
     def write(self, txn: int, addr: int, words: U8) -> None:
         """One write burst; its acknowledgement goes to the fence."""

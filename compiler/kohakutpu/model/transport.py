@@ -81,6 +81,15 @@ class ModelTransport:
         """Read bytes, counting nothing."""
         return self.machine.read_mem(address, n)
 
+    def window_write(self, address: int, data: bytes, strobe: bytes | None = None) -> int:
+        """One burst of the memory window at a host address: the AXI response."""
+        return int(self.machine.mem_window_write(address, data, strobe))
+
+    def window_read(self, address: int, n: int) -> tuple[bytes, int]:
+        """One read burst of the memory window at a host address: (bytes, AXI response)."""
+        data, response = self.machine.mem_window_read(address, n)
+        return data, int(response)
+
     def wait_done(self, limit: int, progress: Callable[[int], None] | None = None) -> bool:
         """The engine has run to its end inside the write of GO."""
         return True
@@ -91,9 +100,11 @@ class ModelTransport:
 
     def reset(self) -> None:
         """A machine just after reset; memory keeps its contents."""
-        before = self.machine.agent
-        self.machine = _Recorded(self.machine.spec)
-        self.machine.agent.dram, self.machine.agent.stage = before.dram, before.stage
+        before = self.machine
+        self.machine = _Recorded(before.spec)
+        self.machine.agent.dram, self.machine.agent.stage = before.agent.dram, before.agent.stage
+        for node, adapter in before.adapters.items():
+            self.machine.adapters[node].store = adapter.store
 
     def close(self) -> None:
         """Nothing to release."""

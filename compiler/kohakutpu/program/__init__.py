@@ -1,27 +1,58 @@
 # SPDX-License-Identifier: Apache-2.0
 """L1: the instruction stream of each unit (docs/spec/compiler.md 9)."""
 
-from kohakutpu.program.assemble import assemble
-from kohakutpu.program.emit import Sweep, TileWork, unit_program
+from kohakutpu.program.assemble import assemble, assemble_moves
+from kohakutpu.program.emit import Sweep, TileWork, acknowledgements, unit_program
 from kohakutpu.program.encode import encode
 from kohakutpu.program.hazard import check_hazards
-from kohakutpu.program.instructions import Drain, Fill, Gemm, Instruction, Pass, UnitProgram, parse, text
+from kohakutpu.program.instructions import (
+    Desc,
+    Dims,
+    Drain,
+    Fill,
+    Gemm,
+    Image,
+    Instruction,
+    Pass,
+    Run,
+    UnitProgram,
+    parse,
+    text,
+)
+from kohakutpu.program.moves import Move
+from kohakutpu.program.vector import build_image, run_cost, vector_program
+from kohakutpu.program.vector_work import LaneWork, Store, Stream, Walk, check_footprint
 
 LAYER = "L1"
 
 __all__ = [
+    "Desc",
+    "Dims",
     "Drain",
     "Fill",
     "Gemm",
+    "Image",
     "Instruction",
+    "LaneWork",
+    "Move",
     "Pass",
+    "Run",
+    "Store",
+    "Stream",
     "Sweep",
     "TileWork",
     "UnitProgram",
+    "Walk",
+    "acknowledgements",
     "assemble",
+    "assemble_moves",
+    "build_image",
+    "check_footprint",
     "check_hazards",
     "encode",
     "parse",
+    "run_cost",
     "text",
     "unit_program",
+    "vector_program",
 ]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.model.messages import bursts
 from kohakutpu.program.hazard import check_hazards
 from kohakutpu.program.instructions import Drain, Fill, Gemm, Instruction, Pass, UnitProgram
 
@@ -19,11 +20,15 @@ LAYER = "L1"
 
 @dataclass(frozen=True)
 class TileWork:
-    """One result tile: byte address of every K chunk of A and B, and of the result."""
+    """One result tile: byte address of every K chunk of A and B, and of the result.
+
+    With a receiver ``to`` the result is a byte address in that unit's buffer.
+    """
 
     a: tuple[int, ...]
     b: tuple[int, ...]
     result: int
+    to: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,11 +113,13 @@ class PassEmitter:
             emits = s.emit_fuse and step == last
             abank, aoff = self._entry(self._a, a)
             bbank, boff = self._entry(self._b, b)
-            at = work.result if emits else 0
-            self.out.append(Gemm(s.gm, s.gn, s.nk, int(step > 0), abank, aoff, bbank, boff, int(emits), at))
+            at, to = (work.result, work.to) if emits else (0, "")
+            self.out.append(
+                Gemm(s.gm, s.gn, s.nk, int(step > 0), abank, aoff, bbank, boff, int(emits), at, to=to)
+            )
             self._a.last_half, self._b.last_half = a.half, b.half
         n = s.gm * s.gn
-        self._pending = Drain(n, fuse=1) if s.emit_fuse else Drain(n, work.result)
+        self._pending = Drain(n, fuse=1) if s.emit_fuse else Drain(n, work.result, to=work.to)
 
     def finished(self) -> list[Instruction]:
         """The pass so far with the barrier of its last tile."""
@@ -136,6 +143,11 @@ class PassEmitter:
     def _entry(self, side: _Side, place: Place) -> tuple[int, int]:
         """(bank, offset) of a place: a small L1 has both halves in bank 0 (docs/spec/cluster.md 3.1)."""
         return divmod(place.half * side.size + place.off, self.machine.l1_off_span)
+
+
+def acknowledgements(subtiles: int) -> int:
+    """Burst acknowledgements of one delivered tile (docs/spec/cluster.md 5.7)."""
+    return bursts("emit", subtiles)
 
 
 def split(entries: int, limit: int) -> list[tuple[int, int]]:

@@ -3,11 +3,26 @@
 
 from __future__ import annotations
 
+import re
+
 from kohakutpu.errors import EncodeError
-from kohakutpu.isa import EncodingError, cluster
-from kohakutpu.isa.generated import ClusterOp
-from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program.instructions import Drain, Fill, Gemm, Instruction, text
+from kohakutpu.isa import EncodingError, cluster, vector
+from kohakutpu.isa.generated import ClusterOp, EnvelopeOp
+from kohakutpu.machine_spec import MachineSpec, Node
+from kohakutpu.program.instructions import (
+    ClusterInstruction,
+    Desc,
+    Dims,
+    Drain,
+    Fill,
+    Gemm,
+    Image,
+    Instruction,
+    Run,
+    VectorInstruction,
+    text,
+)
+from kohakutpu.program.vector_words import Imm, Seti, decode_word, encode_word
 
 LAYER = "L1"
 
@@ -29,33 +44,76 @@ def encode(ins: Instruction, machine: MachineSpec) -> int:
                 return _gemm(ins, machine)
             case Drain():
                 return _drain(ins, machine)
+            case _:
+                return _envelope(ins, machine)
     except (EncodingError, EncodeError) as err:
         raise EncodeError(f"{text(ins)}: {err}") from err
 
 
-def decode(word: int) -> Instruction:
-    """Inverse of :func:`encode`.
+def decode(word: int, machine: MachineSpec | None = None) -> ClusterInstruction:
+    """Inverse of :func:`encode` for a cluster; ``machine`` names the receiver of a node transfer.
 
     Raises:
         EncodeError: a word that no typed instruction stands for.
     """
     f = cluster.decode(word)
-    made: Instruction
+    made: ClusterInstruction
+    to = _receiver(f, machine) if f["dnode"] and machine else ""
     match f["op"]:
         case ClusterOp.FILL:
             made = Fill(_SIDES[f["sel"]], f["fbank"], f["eoff"], f["n"], f["addr"])
         case ClusterOp.GEMM:
             made = Gemm(
                 f["gm"], f["gn"], f["nk"], f["acc"], f["abank"], f["aoff"], f["bbank"], f["boff"],
-                f["emit"], f["addr"], f["anchor"],
+                f["emit"], f["addr"], f["anchor"], to,
             )  # fmt: skip
         case ClusterOp.DRAIN:
-            made = Drain(f["n"], f["addr"], f["fuse"])
+            made = Drain(f["n"], f["addr"], f["fuse"], to)
         case _:
             raise EncodeError(f"{cluster.disasm(word)}: no cluster instruction has this operation")
-    if _word(made) != word:
+    if _word(made, machine) != word:
         raise EncodeError(f"{cluster.disasm(word)}: sets fields that no compiled instruction uses")
     return made
+
+
+def decode_envelope(payload: int, *, immediate: bool = False) -> VectorInstruction:
+    """Inverse of :func:`encode` for a vector core.
+
+    Args:
+        immediate: the payload loads the word behind a VSETI, which has no opcode.
+
+    Raises:
+        EncodeError: a payload that no typed instruction stands for.
+    """
+    kind, f = vector.decode_envelope(payload)
+    made: VectorInstruction
+    if kind is EnvelopeOp.IMEM:
+        made = Image(f["addr"], Imm(f["word"]) if immediate else decode_word(f["word"]))
+    elif kind is EnvelopeOp.RUN:
+        made = Run(f["pc"])
+    elif kind is EnvelopeOp.DESC:
+        base = vector.descriptor_base(f)
+        made = Desc(f["ad"], base) if base is not None else Dims(f["ad"], *vector.descriptor_dimension(f))
+    else:
+        raise EncodeError(f"{vector.disasm_envelope(payload)}: no core instruction has this operation")
+    if _envelope_word(made) != payload:
+        raise EncodeError(f"{vector.disasm_envelope(payload)}: sets fields that no compiled instruction uses")
+    return made
+
+
+def decode_program(payloads: list[int]) -> list[VectorInstruction]:
+    """A core's payloads in order; the word loaded behind a VSETI is taken for its immediate.
+
+    Raises:
+        EncodeError: a payload that no typed instruction stands for.
+    """
+    out: list[VectorInstruction] = []
+    pending = False
+    for payload in payloads:
+        made = decode_envelope(payload, immediate=pending)
+        pending = isinstance(made, Image) and isinstance(made.word, Seti)
+        out.append(made)
+    return out
 
 
 def _require(ok: bool, what: str) -> None:
@@ -92,6 +150,47 @@ def _fill(f: Fill, m: MachineSpec) -> int:
     return _word(f)
 
 
+def _node(to: str, machine: MachineSpec) -> Node:
+    """Where the unit ``to`` sits."""
+    named = re.fullmatch(r"([A-Z]{2})(\d+)", to)
+    _require(named is not None, f"receiver {to!r}; name a unit such as VC0")
+    assert named is not None
+    nodes = machine.units(named[1])
+    _require(
+        int(named[2]) < len(nodes),
+        f"receiver {to}: machine {machine.name} has {len(nodes)} units of type {named[1]}",
+    )
+    return nodes[int(named[2])]
+
+
+def _towards(to: str, machine: MachineSpec | None) -> dict[str, int]:
+    """Fields of a transfer to the buffer of unit ``to``, acknowledged to the orchestrator."""
+    if not to:
+        return {}
+    _require(machine is not None and machine.meshes[0].orch is not None, f"transfer to {to} without an orchestrator")
+    assert machine is not None
+    ack = machine.meshes[0].orch
+    assert ack is not None
+    return cluster.towards(_node(to, machine), ack)
+
+
+def _receiver(f: dict[str, int], machine: MachineSpec) -> str:
+    """Name of the unit a transfer goes to."""
+    node = cluster.receiver(f)
+    for kind, nodes in machine.meshes[0].units.items():
+        if node in nodes:
+            return f"{kind}{list(nodes).index(node)}"
+    raise EncodeError(f"transfer to {node}: machine {machine.name} has no unit there")
+
+
+def _delivered(what: str, to: str, at: int, machine: MachineSpec) -> None:
+    """A transfer to a core starts inside its L1."""
+    _require(
+        not to or at // machine.word_bytes < machine.vc_l1_words,
+        f"{what} to {to}: word {at // machine.word_bytes} is beyond its {machine.vc_l1_words} words",
+    )
+
+
 def _gemm(g: Gemm, m: MachineSpec) -> int:
     _require(min(g.gm, g.gn, g.nk) >= 1, f"gemm gm, gn, nk = {g.gm}, {g.gn}, {g.nk}; each must be at least 1")
     _range("gemm side a", m, side="a", bank=g.abank, off=g.aoff, n=g.gm * g.nk)
@@ -106,8 +205,10 @@ def _gemm(g: Gemm, m: MachineSpec) -> int:
     _require(
         bool(g.emit) or g.at == 0, f"gemm address {g.at:#x} without emit; nothing would be written there"
     )
+    _require(bool(g.emit) or not g.to, f"gemm to {g.to} without emit; nothing would be sent there")
     _at("gemm", g.at, m)
-    return _word(g)
+    _delivered("gemm", g.to, g.at, m)
+    return _word(g, m)
 
 
 def _drain(d: Drain, m: MachineSpec) -> int:
@@ -116,22 +217,46 @@ def _drain(d: Drain, m: MachineSpec) -> int:
     _require(
         not d.fuse or d.at == 0, f"drain address {d.at:#x} with fuse; the emitting gemm names the address"
     )
+    _require(not d.fuse or not d.to, f"drain to {d.to} with fuse; the emitting gemm names the receiver")
     _at("drain", d.at, m)
-    return _word(d)
+    _delivered("drain", d.to, d.at, m)
+    return _word(d, m)
 
 
-def _word(ins: Instruction) -> int:
+def _envelope(ins: VectorInstruction, m: MachineSpec) -> int:
+    match ins:
+        case Image(at):
+            _require(0 <= at < m.vc_imem, f"image word {at}; instruction memory has {m.vc_imem} words")
+        case Desc(ad) | Dims(ad):
+            _require(0 <= ad < m.vc_desc, f"descriptor A{ad}; there are {m.vc_desc}")
+        case Run(pc):
+            _require(0 <= pc < m.vc_imem, f"run from word {pc}; instruction memory has {m.vc_imem} words")
+    return _envelope_word(ins)
+
+
+def _envelope_word(ins: VectorInstruction) -> int:
+    match ins:
+        case Image(at, word):
+            return vector.load_word(at, encode_word(word))
+        case Desc(ad, at):
+            return vector.set_base(ad, at)
+        case Dims(ad, dim, stride, bound):
+            return vector.set_dimension(ad, dim, stride, bound)
+        case Run(pc):
+            return vector.run(pc)
+
+
+def _word(ins: ClusterInstruction, machine: MachineSpec | None = None) -> int:
     match ins:
         case Fill():
             sel = _SIDES.index(ins.side)
             return cluster.encode("FILL", sel=sel, fbank=ins.bank, eoff=ins.off, n=ins.n, addr=ins.at)
         case Gemm():
-            emitted = {"emit": ins.emit, "addr": ins.at} if ins.emit else {}
+            emitted = {"emit": ins.emit, "addr": ins.at, **_towards(ins.to, machine)} if ins.emit else {}
             return cluster.encode(
                 "GEMM", raw=False, gm=ins.gm, gn=ins.gn, nk=ins.nk, acc=ins.acc, anchor=ins.anchor,
                 abank=ins.abank, aoff=ins.aoff, bbank=ins.bbank, boff=ins.boff, **emitted,
             )  # fmt: skip
         case Drain():
-            return cluster.encode(
-                "DRAIN", raw=False, n=ins.n, **({"fuse": 1} if ins.fuse else {"addr": ins.at})
-            )
+            place = {"fuse": 1} if ins.fuse else {"addr": ins.at, **_towards(ins.to, machine)}
+            return cluster.encode("DRAIN", raw=False, n=ins.n, **place)

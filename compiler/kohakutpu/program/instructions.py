@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed cluster instructions with a text form that parses back (docs/spec/compiler.md 9.1)."""
+"""Typed instructions of cluster and vector core with a text form that parses back (docs/spec/compiler.md 9)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kohakutpu.errors import CompileError
+from kohakutpu.program.vector_words import Word, parse_word, word_text
 
 LAYER = "L1"
 
@@ -33,7 +34,8 @@ class Gemm:
     """Sweep gm x gn sub-tiles over nk K blocks.
 
     ``acc`` 0 opens the tile, 1 adds to it. ``emit`` hands every sub-tile out to byte
-    address ``at`` with the last K block.
+    address ``at`` with the last K block; with a receiver ``to`` (a unit such as ``VC0``)
+    to byte ``at`` of that unit's buffer, acknowledged to the orchestrator.
     """
 
     gm: int
@@ -47,27 +49,81 @@ class Gemm:
     emit: int = 0
     at: int = 0
     anchor: int = MXFP7_ANCHOR
+    to: str = ""
 
     OP = "gemm"
 
 
 @dataclass(frozen=True)
 class Drain:
-    """Read ``n`` sub-tiles out to byte address ``at``, or with ``fuse`` wait for an emitted batch."""
+    """Read ``n`` sub-tiles out to byte address ``at`` of memory or of the buffer of unit ``to``.
+
+    With ``fuse`` wait for an emitted batch instead.
+    """
 
     n: int
     at: int = 0
     fuse: int = 0
+    to: str = ""
 
     OP = "drain"
 
 
-Instruction = Fill | Gemm | Drain
-_KINDS: dict[str, type[Any]] = {c.OP: c for c in (Fill, Gemm, Drain)}
+@dataclass(frozen=True)
+class Image:
+    """Word ``at`` of a vector core's instruction memory."""
+
+    at: int
+    word: Word
+
+    OP = "image"
+
+
+@dataclass(frozen=True)
+class Desc:
+    """Base of address descriptor ``ad``: a byte address for fills and drains, an L1 word for loads and stores."""
+
+    ad: int
+    at: int
+
+    OP = "desc"
+
+
+@dataclass(frozen=True)
+class Dims:
+    """Stride and bound of dimension ``dim`` of descriptor ``ad``."""
+
+    ad: int
+    dim: int
+    stride: int
+    bound: int
+
+    OP = "dims"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Run the kernel that starts at word ``pc``."""
+
+    pc: int = 0
+
+    OP = "run"
+
+
+ClusterInstruction = Fill | Gemm | Drain
+VectorInstruction = Image | Desc | Dims | Run
+Instruction = ClusterInstruction | VectorInstruction
+_KINDS: dict[str, type[Any]] = {c.OP: c for c in (Fill, Gemm, Drain, Image, Desc, Dims, Run)}
+_TEXTS = ("side", "to")
 
 
 def text(instruction: Instruction) -> str:
-    """One line, ``op field=value ...``; addresses in hexadecimal, defaults left out."""
+    """One line, ``op field=value ...``; addresses in hexadecimal, defaults left out.
+
+    A word of a kernel is shown as assembly: ``image 6 VLD.FP16 v0, A1``.
+    """
+    if isinstance(instruction, Image):
+        return f"{Image.OP} {instruction.at} {word_text(instruction.word)}"
     words = [instruction.OP]
     for f in fields(instruction):
         value = getattr(instruction, f.name)
@@ -85,6 +141,10 @@ def parse(line: str) -> Instruction:
     op, *words = line.split() or [""]
     if op not in _KINDS:
         raise CompileError(f"{line!r}: operation {op!r} is unknown; known: {', '.join(_KINDS)}")
+    if op == Image.OP:
+        if len(words) < 2:
+            raise CompileError(f"{line!r}: an image line is 'image <number> <assembly>'")
+        return Image(_number(line, words[0]), parse_word(line.split(None, 2)[2]))
     kind = _KINDS[op]
     known = {f.name: f for f in fields(kind)}
     args: dict[str, Any] = {}
@@ -94,7 +154,7 @@ def parse(line: str) -> Instruction:
             raise CompileError(f"{line!r}: {word!r} is not a field of {op}; fields: {', '.join(known)}")
         if name in args:
             raise CompileError(f"{line!r}: {name} is given twice")
-        args[name] = value if name == "side" else _number(line, value)
+        args[name] = value if name in _TEXTS else _number(line, value)
     try:
         made: Instruction = kind(**args)
     except TypeError as err:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """L2: where data lives and where work runs (docs/spec/compiler.md 5 to 8)."""
 
-from kohakutpu.schedule.emission import emit
-from kohakutpu.schedule.ir import Band, Buffer, Contraction, Operand, Schedule
+from kohakutpu.schedule.emission import emit, emit_moves
+from kohakutpu.schedule.ir import Band, Buffer, Contraction, Elementwise, Operand, Schedule, VectorBand
+from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import from_key
-from kohakutpu.schedule.plan import pack_operands, plan
+from kohakutpu.schedule.plan import Request, pack_operands, plan
 from kohakutpu.schedule.tiles import Tiling
 
 LAYER = "L2"
@@ -13,10 +14,15 @@ __all__ = [
     "Band",
     "Buffer",
     "Contraction",
+    "Elementwise",
+    "LaneOptions",
     "Operand",
+    "Request",
     "Schedule",
     "Tiling",
+    "VectorBand",
     "emit",
+    "emit_moves",
     "from_key",
     "pack_operands",
     "plan",

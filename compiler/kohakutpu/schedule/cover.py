@@ -68,3 +68,26 @@ def check_cover(shape: tuple[int, int], rects: Iterable[Rect], split_k: int = 1,
         raise CoverageError(
             f"NOREDUCE: {split_k} partials are read by {reductions} reduction bands, expected 1"
         )
+
+
+def check_intervals(name: str, words: int, intervals: Iterable[tuple[int, int]]) -> None:
+    """Require every word of a padded image exactly once.
+
+    Args:
+        words: length of the image.
+        intervals: (first word, words) of every instance.
+
+    Raises:
+        CoverageError: OVERSHOOT, OVERLAP or GAP with the first word.
+    """
+    end = 0
+    for first, count in sorted(intervals):
+        if first < 0 or first + count > words:
+            raise CoverageError(f"OVERSHOOT: {name} words {first}..{first + count - 1} leave the image of {words}")
+        if first < end:
+            raise CoverageError(f"OVERLAP: {name} word {first} is written twice")
+        if first > end:
+            raise CoverageError(f"GAP: {name} word {end} is never written")
+        end = first + count
+    if end != words:
+        raise CoverageError(f"GAP: {name} word {end} is never written")

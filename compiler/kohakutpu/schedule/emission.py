@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bands to sweeps: the address of every operand chunk and result tile, one list a unit."""
+"""Bands to unit work: the address of every operand chunk, result tile and walk, one list a unit."""
 
 from __future__ import annotations
 
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program import Sweep, TileWork, UnitProgram, unit_program
-from kohakutpu.schedule.ir import Band, Schedule
+from kohakutpu.program import Move, Sweep, TileWork, UnitProgram, unit_program, vector_program
+from kohakutpu.schedule.ir import Band, Product, Schedule, VectorBand
+from kohakutpu.schedule.lanes import work_of
 from kohakutpu.schedule.layout import MxEntry, Tile, from_key
+from kohakutpu.schedule.requantise import Region, moves
 
 LAYER = "L2"
+
+Instance = tuple[int, int]
 
 
 def emit(schedule: Schedule, machine: MachineSpec) -> list[list[UnitProgram]]:
@@ -24,47 +28,83 @@ def emit(schedule: Schedule, machine: MachineSpec) -> list[list[UnitProgram]]:
     """
     bands = []
     for band, dealt in zip(schedule.bands, schedule.dealt, strict=True):
-        units: dict[int, list[tuple[int, int]]] = {}
+        units: dict[int, list[Instance]] = {}
         for instance, unit in dealt:
             units.setdefault(unit, []).append(instance)
-        bands.append(
-            [
-                unit_program(
-                    band.engine,
-                    unit,
-                    _sweep(band, schedule, machine, units[unit]),
-                    machine,
-                    schedule.pass_budget,
-                )
-                for unit in sorted(units)
-            ]
-        )
+        bands.append([_program(band, schedule, machine, unit, units[unit]) for unit in sorted(units)])
     return bands
 
 
-def _sweep(band: Band, schedule: Schedule, machine: MachineSpec, instances: list[tuple[int, int]]) -> Sweep:
-    a, b, c = (schedule.buffers[n] for n in (*band.reads, *band.writes))
-    a_order, b_order, c_order = (from_key(buffer.layout) for buffer in (a, b, c))
-    if not isinstance(a_order, MxEntry) or not isinstance(b_order, MxEntry) or not isinstance(c_order, Tile):
-        raise CompileError(
-            f"a product reads mx entries and writes tiles, got {a.name} {a.layout}, {b.name} {b.layout}, "
-            f"{c.name} {c.layout}"
-        )
-    tiles = []
-    for mo, no in instances:
-        chunks = range(band.chunks)
-        tiles.append(
-            TileWork(
-                a=tuple(
-                    a.address + machine.mx_entry_bytes * a_order.entry_index(mo, s, band.chunks)
-                    for s in chunks
-                ),
-                b=tuple(
-                    b.address + machine.mx_entry_bytes * b_order.entry_index(no, s, band.chunks)
-                    for s in chunks
-                ),
-                result=c.address + machine.word_bytes * c_order.word_index(mo, no),
-            )
-        )
+def emit_moves(schedule: Schedule, machine: MachineSpec) -> list[list[Move]]:
+    """Mover passes before every band, in order."""
+    out: list[list[Move]] = [[] for _ in schedule.bands]
+    for c in schedule.conversions:
+        value, operand = _region(schedule, c.value), _region(schedule, c.operand)
+        rows = _region(schedule, c.rows) if c.rows else None
+        out[c.band] += moves(value, rows, operand, machine)
+    return out
+
+
+def _region(schedule: Schedule, name: str) -> Region:
+    b = schedule.buffers[name]
+    return Region(b.address, b.layout, b.shape)
+
+
+def _program(
+    band: Band | VectorBand, schedule: Schedule, machine: MachineSpec, unit: int, instances: list[Instance]
+) -> UnitProgram:
+    if isinstance(band, VectorBand):
+        runs = tuple(_bases(band, schedule, i) for i, _ in instances)
+        shifts = tuple(band.shifts[i] for i, _ in instances) if band.shifts else ()
+        return vector_program(unit, work_of(band, runs, shifts), machine, schedule.pass_budget)
+    return unit_program(band.engine, unit, _sweep(band, schedule, machine, instances), machine, schedule.pass_budget)
+
+
+def _bases(band: VectorBand, schedule: Schedule, instance: int) -> tuple[int, ...]:
+    """Address of every fill and drain of one instance."""
+    moved = [s.name for s in band.streams if s.fill is not None] + [s.name for s in band.stores]
+    offsets = band.offsets[instance]
+    return tuple(schedule.buffers[name].address + at for name, at in zip(moved, offsets, strict=True))
+
+
+def _sweep(band: Band, schedule: Schedule, machine: MachineSpec, instances: list[Instance]) -> Sweep:
+    numbers = {key: i for i, key in enumerate(band.instances())}
+    tiles = [
+        _tile(band, schedule, machine, key, numbers[key], slot)
+        for key in instances
+        for slot in range(len(band.products))
+    ]
     t = band.tiling
-    return Sweep(t.gm, t.gn, t.nk, tuple(tiles), b.name in band.resident, band.emit_fuse)
+    resident = len(band.products) == 1 and band.products[0].b in band.resident
+    return Sweep(t.gm, t.gn, t.nk, tuple(tiles), resident, band.emit_fuse)
+
+
+def _tile(band: Band, schedule: Schedule, machine: MachineSpec, key: Instance, number: int, slot: int) -> TileWork:
+    """One tile of one product; ``slot`` counts the products of an instance."""
+    product = band.products[slot]
+    a, b = (schedule.buffers[n] for n in (product.a, product.b))
+    a_order, b_order = from_key(a.layout), from_key(b.layout)
+    if not isinstance(a_order, MxEntry) or not isinstance(b_order, MxEntry):
+        raise CompileError(f"a product reads mx entries, got {a.name} {a.layout}, {b.name} {b.layout}")
+    mo, no = key
+    entry = machine.mx_entry_bytes
+    result, to = _result(band, schedule, machine, product, key, number, slot)
+    return TileWork(
+        a=tuple(a.address + entry * a_order.entry_index(mo, s, band.chunks) for s in range(band.chunks)),
+        b=tuple(b.address + entry * b_order.entry_index(no, s, band.chunks) for s in range(band.chunks)),
+        result=result,
+        to=to,
+    )
+
+
+def _result(
+    band: Band, schedule: Schedule, machine: MachineSpec, product: Product, key: Instance, number: int, slot: int
+) -> tuple[int, str]:
+    """Where a tile goes: (byte address, "") in memory, or (byte offset, unit)."""
+    if band.delivery is not None:
+        return machine.word_bytes * band.delivery.span * slot, f"VC{band.delivery.cores[number]}"
+    c = schedule.buffers[product.c]
+    order = from_key(c.layout)
+    if not isinstance(order, Tile):
+        raise CompileError(f"a product writes tiles, got {c.name} {c.layout}")
+    return c.address + machine.word_bytes * order.word_index(*key), ""

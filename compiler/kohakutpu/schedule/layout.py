@@ -201,11 +201,43 @@ class Tile:
         return 4 * (i * self.gm + g), 4 * (j * self.gn + h)
 
 
+@dataclass(frozen=True)
+class ChannelBias:
+    """One value a column, as an epilogue reads it: word c holds columns 4c..4c+3 in each of its four rows."""
+
+    gn: int
+
+    @property
+    def key(self) -> str:
+        return f"bias:{self.gn}"
+
+    def nbytes(self, shape: Shape) -> int:
+        """Bytes of all column groups.
+
+        Raises:
+            CompileError: more than one row.
+        """
+        if shape[0] != 1:
+            raise CompileError(f"{self.key}: shape {shape}; one value a column is a single row")
+        return 8 * up(shape[1], 4 * self.gn)
+
+    def pack(self, array: F16) -> bytes:
+        columns = self.nbytes((array.shape[0], array.shape[1])) // 8
+        full = np.zeros((columns // 4, 4), dtype="<f2")
+        full.reshape(-1)[: array.shape[1]] = array[0]
+        return np.repeat(full[:, None, :], 4, axis=1).tobytes()
+
+    def unpack(self, raw: bytes, shape: Shape) -> F16:
+        words = np.frombuffer(_exact(self, raw, shape), dtype="<f2").reshape(-1, 4, 4)
+        return words[:, 0, :].reshape(1, -1)[:, : shape[1]].astype(np.float16)
+
+
 _FORMS: list[tuple[str, type]] = [
     (r"flat", Flat),
     (r"entry:(\d+)x(\d+)", Entry),
     (r"mx:(\d+)x(\d+):([ab])", MxEntry),
     (r"tile:(\d+)x(\d+):(\d+)x(\d+)", Tile),
+    (r"bias:(\d+)", ChannelBias),
 ]
 
 
@@ -221,5 +253,6 @@ def from_key(key: str) -> ByteOrder:
             made: ByteOrder = form(*(int(v) if v.isdigit() else v for v in match.groups()))
             return made
     raise CompileError(
-        f"layout key {key!r} is unknown; known forms: flat, entry:GxB, mx:GxB:a|b, tile:IxJ:MxN"
+        f"layout key {key!r} is unknown; known forms: flat, entry:GxB, mx:GxB:a|b, tile:IxJ:MxN, "
+        "bias:N"
     )

@@ -16,7 +16,10 @@ module mag #(
     parameter PORT3_Y = 5,
     parameter WR_SLOTS = 16,
     parameter DRAM_BYTES_LOG2 = 32,
-    parameter STAGE = 0
+    parameter STAGE = 0,
+    parameter STAGE_ENTRIES = 16384,
+    parameter HOST = 0,
+    parameter MOVER = 0
 ) (
     input  wire                 clk,
     input  wire                 rst_n,
@@ -65,6 +68,43 @@ module mag #(
     input  wire         m_axi_dram_rlast,
     input  wire         m_axi_dram_rvalid,
     output wire         m_axi_dram_rready,
+    input  wire [3:0]   s_axi_mem_awid,
+    input  wire [39:0]  s_axi_mem_awaddr,
+    input  wire [7:0]   s_axi_mem_awlen,
+    input  wire [2:0]   s_axi_mem_awsize,
+    input  wire [1:0]   s_axi_mem_awburst,
+    input  wire         s_axi_mem_awvalid,
+    output wire         s_axi_mem_awready,
+    input  wire [255:0] s_axi_mem_wdata,
+    input  wire [31:0]  s_axi_mem_wstrb,
+    input  wire         s_axi_mem_wlast,
+    input  wire         s_axi_mem_wvalid,
+    output wire         s_axi_mem_wready,
+    output wire [3:0]   s_axi_mem_bid,
+    output wire [1:0]   s_axi_mem_bresp,
+    output wire         s_axi_mem_bvalid,
+    input  wire         s_axi_mem_bready,
+    input  wire [3:0]   s_axi_mem_arid,
+    input  wire [39:0]  s_axi_mem_araddr,
+    input  wire [7:0]   s_axi_mem_arlen,
+    input  wire [2:0]   s_axi_mem_arsize,
+    input  wire [1:0]   s_axi_mem_arburst,
+    input  wire         s_axi_mem_arvalid,
+    output wire         s_axi_mem_arready,
+    output wire [3:0]   s_axi_mem_rid,
+    output wire [255:0] s_axi_mem_rdata,
+    output wire [1:0]   s_axi_mem_rresp,
+    output wire         s_axi_mem_rlast,
+    output wire         s_axi_mem_rvalid,
+    input  wire         s_axi_mem_rready,
+    input  wire         aux_valid,
+    input  wire [7:0]   aux_addr,
+    input  wire [63:0]  aux_data,
+    input  wire [3:0]   aux_stat_sel,
+    output wire         aux_ready,
+    output wire         aux_present,
+    output wire [63:0]  aux_stat,
+    output wire [63:0]  aux_stat_q,
     input  wire         mreg_en,
     input  wire         mreg_we,
     input  wire [6:0]   mreg_addr,
@@ -128,6 +168,21 @@ module mag #(
     assign m_axi_dram_arregion = 4'd0;
     assign m_axi_dram_arvalid = 1'd0;
     assign m_axi_dram_rready = 1'd0;
+    assign s_axi_mem_awready = 1'b0;
+    assign s_axi_mem_wready = 1'b0;
+    assign s_axi_mem_bid = 4'd0;
+    assign s_axi_mem_bresp = 2'd0;
+    assign s_axi_mem_bvalid = 1'b0;
+    assign s_axi_mem_arready = 1'b0;
+    assign s_axi_mem_rid = 4'd0;
+    assign s_axi_mem_rdata = 256'd0;
+    assign s_axi_mem_rresp = 2'd0;
+    assign s_axi_mem_rlast = 1'b0;
+    assign s_axi_mem_rvalid = 1'b0;
+    assign aux_ready = 1'b0;
+    assign aux_present = 1'b0;
+    assign aux_stat = 64'd0;
+    assign aux_stat_q = 64'd0;
     assign mreg_present = 1'b1;
     assign mreg_rdata = 64'd0;
     assign mreg_err = 1'b0;
@@ -135,7 +190,11 @@ module mag #(
     wire unused = &{1'b0, m_axi_dram_awready, m_axi_dram_wready, m_axi_dram_bid,
         m_axi_dram_bresp, m_axi_dram_bvalid, m_axi_dram_arready, m_axi_dram_rid,
         m_axi_dram_rdata, m_axi_dram_rresp, m_axi_dram_rlast, m_axi_dram_rvalid, mreg_en,
-        mreg_we, mreg_addr, mreg_wdata, ctrl_drop_in, remote_drop_in};
+        mreg_we, mreg_addr, mreg_wdata, ctrl_drop_in, remote_drop_in, s_axi_mem_awid, s_axi_mem_awaddr,
+        s_axi_mem_awlen, s_axi_mem_awsize, s_axi_mem_awburst, s_axi_mem_awvalid, s_axi_mem_wdata,
+        s_axi_mem_wstrb, s_axi_mem_wlast, s_axi_mem_wvalid, s_axi_mem_bready, s_axi_mem_arid,
+        s_axi_mem_araddr, s_axi_mem_arlen, s_axi_mem_arsize, s_axi_mem_arburst, s_axi_mem_arvalid,
+        s_axi_mem_rready, aux_valid, aux_addr, aux_data, aux_stat_sel};
 
 endmodule
 

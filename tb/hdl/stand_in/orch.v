@@ -10,7 +10,8 @@ module orch #(
     parameter CREDIT_MAX = 32,
     parameter [255:0] NODE_MAP = 256'd0,
     parameter [7:0] GRID_X_HI = 8'd2,
-    parameter [7:0] GRID_Y_HI = 8'd1
+    parameter [7:0] GRID_Y_HI = 8'd1,
+    parameter INTERLINK = 1
 ) (
     input  wire         clk,
     input  wire         rst_n,

@@ -7,6 +7,7 @@
 | `accumulator` | 4, 5: block dot product, ACC(MW), EMIT and SEND forms |
 | `tiles`, `gemm` | 5.4, 6: commands on resident sub-tiles, matrix product |
 | `convert` | 7: FP16, FP32, E8M15 |
+| `e8m15`, `e8m15_seeds`, `e8m15_reduce` | 8 to 11: lane, seeds, reductions |
 | `metrics`, `events` | 12, 13 |
 """
 
@@ -23,6 +24,8 @@ from .accumulator import (
     to_fp16,
 )
 from .convert import e8m15_to_fp16, e8m15_to_fp32, fp16_to_e8m15, fp32_to_e8m15
+from .e8m15 import fma, lane
+from .e8m15_reduce import reduce_elements
 from .events import NumericEvents
 from .gemm import fp16_codes, operand_entries, product
 from .metrics import ErrorMetrics, error_metrics
@@ -55,9 +58,11 @@ __all__ = [
     "e8m15_to_fp32",
     "emit_words",
     "error_metrics",
+    "fma",
     "fp16_codes",
     "fp16_to_e8m15",
     "fp32_to_e8m15",
+    "lane",
     "operand_entries",
     "pack_l1",
     "pack_words",
@@ -65,6 +70,7 @@ __all__ = [
     "quantise",
     "quantise_entries",
     "receive_granules",
+    "reduce_elements",
     "send_granules",
     "to_e8m15",
     "to_fp16",

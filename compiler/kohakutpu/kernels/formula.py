@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes lane operations into a graph: the formulas kernels are made of (docs/spec/kernels.md 4 and 5)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from kohakutpu.errors import CompileError
+from kohakutpu.graph import Graph, Op, Value
+
+LAYER = "L4"
+
+LOG2E = math.log2(math.e)
+TANH_GELU = 2.0 * math.sqrt(2.0 / math.pi)
+TANH_CUBIC = 0.044715
+SIGMOID_GELU = 1.702
+
+
+@dataclass
+class Formula:
+    """Adds ops to ``graph``; every intermediate value stays in registers."""
+
+    graph: Graph
+    _count: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[float, str] = field(default_factory=dict)
+
+    def fresh(self, stem: str) -> str:
+        """A name no value of the graph has."""
+        while f"{stem}{self._count.get(stem, 0)}" in self.graph.values:
+            self._count[stem] = self._count.get(stem, 0) + 1
+        return f"{stem}{self._count.get(stem, 0)}"
+
+    def number(self, value: float) -> str:
+        """A scalar constant."""
+        if value not in self._numbers:
+            name = self.fresh("k")
+            self.graph.value(Value(name, "e8m15", (1, 1), "const", float(value)))
+            self._numbers[value] = name
+        return self._numbers[value]
+
+    def op(self, kind: str, *args: str | float, out: str = "") -> str:
+        """Apply a lane operation; numbers become constants, and ``out`` names the buffer that stores the result."""
+        names = tuple(a if isinstance(a, str) else self.number(a) for a in args)
+        shapes = [self.graph.values[n].shape for n in names]
+        rows = max(s[0] for s in shapes)
+        columns = 1 if kind in ("row_max", "row_sum") else max(s[1] for s in shapes)
+        if not out:
+            out = self.fresh("t")
+            self.graph.value(Value(out, "e8m15", (rows, columns), "temp"))
+        self.graph.ops.append(Op(kind, names, out))
+        return out
+
+    # -------------------------------------------------------------- activations
+
+    def sigmoid(self, v: str) -> str:
+        """1 / (1 + exp(-v))."""
+        return self.op("recip", self.op("add", self.op("exp2", self.op("mul", v, -LOG2E)), 1.0))
+
+    def silu(self, v: str, out: str = "") -> str:
+        """v * sigmoid(v)."""
+        return self.op("mul", v, self.sigmoid(v), out=out)
+
+    def gelu(self, v: str, out: str = "") -> str:
+        """The tanh form: v / (1 + exp(-2 sqrt(2/pi) (v + 0.044715 v^3)))."""
+        scale = -TANH_GELU * LOG2E
+        inner = self.op("fma", self.op("mul", v, v), scale * TANH_CUBIC, scale)
+        expo = self.op("exp2", self.op("mul", inner, v))
+        return self.op("mul", v, self.op("recip", self.op("add", expo, 1.0)), out=out)
+
+    def gelu_sigmoid(self, v: str, out: str = "") -> str:
+        """v * sigmoid(1.702 v)."""
+        expo = self.op("exp2", self.op("mul", v, -SIGMOID_GELU * LOG2E))
+        return self.op("mul", v, self.op("recip", self.op("add", expo, 1.0)), out=out)
+
+    def relu(self, v: str, out: str = "") -> str:
+        """max(v, 0)."""
+        return self.op("maximum", v, 0.0, out=out)
+
+    def exp(self, v: str, out: str = "") -> str:
+        """e^v."""
+        return self.op("exp2", self.op("mul", v, LOG2E), out=out)
+
+    def div(self, a: str | float, b: str, out: str = "") -> str:
+        """a * (1/b)."""
+        return self.op("mul", a, self.op("recip", b), out=out)
+
+    def activation(self, name: str, v: str, out: str = "") -> str:
+        """One of :data:`ACTIVATIONS` by name.
+
+        Raises:
+            CompileError: an unknown activation.
+        """
+        if name not in ACTIVATIONS:
+            raise CompileError(f"activation {name!r} is unknown; known: {', '.join(ACTIVATIONS)}")
+        made: str = getattr(self, name)(v, out=out)
+        return made
+
+
+ACTIVATIONS = ("silu", "gelu", "gelu_sigmoid", "relu", "exp")
