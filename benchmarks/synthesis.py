@@ -30,7 +30,8 @@ MACHINE = ROOT / "spec" / "machines" / "mm_mesh.toml"
 WHOLE = "mm_mesh"
 TOPS = [
     "skid2", "fifo_sync", "link_slice", "link_afifo", "router", "cu_base", "cud_rx", "port_hub", "orch",
-    "ctl_engine", "mag", "mg_lane", "mg_array", "mg_unit", "mg_cluster", WHOLE,
+    "ctl_engine", "mag", "mag_adapter", "mag_quant", "mov_engine", "mg_lane", "mg_array", "mg_unit", "mg_cluster",
+    "vc_alu", "vc_mem", "vc_core", WHOLE,
 ]  # fmt: skip
 DSP_FORM = ("mg_array", "mg_unit", "mg_cluster")
 CELLS = {

@@ -32,6 +32,11 @@ BENCH = Bench(
     mutations={
         "lower_half": ("rtl/vector/vc_mem_recv.v", "wr_word = wr_granule[8:0];", "wr_word = {1'b0, wr_granule[7:0]};"),
         "no_ahead_room": ("rtl/vector/vc_mem_drain.v", "(held_q != 3'd4)", "1'b1"),
+        "receive_waits": (
+            "rtl/vector/vc_core.v",
+            ".recv_ready    (recv_ready)",
+            ".recv_ready    (recv_ready && !send_valid)",
+        ),
     },
 )
 A, B, HOST = (1, 0), (2, 1), (1, 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels.language.integers import Int, cdiv, integer, product
-from kohakutpu.kernels.language.lanes import Lane, apply, divide
+from kohakutpu.kernels.language.lanes import Arithmetic, Lane
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,45 +70,8 @@ class Step:
         return f".{self.kind}({'' if self.arg is None else self.arg.text()})"
 
 
-class _Arithmetic:
-    """The operators of a buffer or reference used in an expression."""
-
-    def __add__(self, other: object) -> Lane:
-        return apply("add", self, other)
-
-    def __radd__(self, other: object) -> Lane:
-        return apply("add", other, self)
-
-    def __sub__(self, other: object) -> Lane:
-        return apply("sub", self, other)
-
-    def __rsub__(self, other: object) -> Lane:
-        return apply("sub", other, self)
-
-    def __mul__(self, other: object) -> Lane:
-        return apply("mul", self, other)
-
-    def __rmul__(self, other: object) -> Lane:
-        return apply("mul", other, self)
-
-    def __truediv__(self, other: object) -> Lane:
-        return divide(self, other)
-
-    def __rtruediv__(self, other: object) -> Lane:
-        return divide(other, self)
-
-    def __neg__(self) -> Lane:
-        return apply("neg", self)
-
-    def __bool__(self) -> bool:
-        raise TraceError("control flow on an element; write where(condition, a, b)")
-
-    def __float__(self) -> float:
-        raise TraceError("reading an element; a kernel is traced without data")
-
-
 @dataclass(frozen=True, eq=False)
-class Buffer(_Arithmetic):
+class Buffer(Arithmetic):
     """A port, temp or table, or a view of one.
 
     Args:
@@ -255,7 +218,7 @@ class Buffer(_Arithmetic):
 
 
 @dataclass(frozen=True, eq=False)
-class Ref(_Arithmetic):
+class Ref(Arithmetic):
     """A buffer at an index: a part, a tile, a chunk, or all of it if ``index`` is empty.
 
     Args:
@@ -327,7 +290,7 @@ class Region:
 
 
 @dataclass(eq=False)
-class Tile(_Arithmetic):
+class Tile(Arithmetic):
     """An accumulator of gm x gn sub-tiles, swept in chunks of nk K blocks."""
 
     recorder: Recorder

@@ -22,13 +22,8 @@ FOLDS = ("row_max", "row_sum")
 COMPARES = ("less", "greater", "equal")
 
 
-@dataclass(frozen=True, eq=False)
-class Lane:
-    """A node: ``op`` on other nodes, or a leaf "read" (a Ref), "const" (a float), "resident" (a Tile)."""
-
-    op: str
-    args: tuple[Lane, ...] = ()
-    leaf: Ref | Tile | float | None = None
+class Arithmetic:
+    """The operators of whatever stands for an element: a buffer, a reference, an accumulator, an expression."""
 
     def __add__(self, other: object) -> Lane:
         return apply("add", self, other)
@@ -57,6 +52,21 @@ class Lane:
     def __neg__(self) -> Lane:
         return apply("neg", self)
 
+    def __bool__(self) -> bool:
+        raise TraceError("control flow on an element; write where(condition, a, b)")
+
+    def __float__(self) -> float:
+        raise TraceError("reading an element; a kernel is traced without data")
+
+
+@dataclass(frozen=True, eq=False)
+class Lane(Arithmetic):
+    """A node: ``op`` on other nodes, or a leaf "read" (a Ref), "const" (a float), "resident" (a Tile)."""
+
+    op: str
+    args: tuple[Lane, ...] = ()
+    leaf: Ref | Tile | float | None = None
+
     def __iadd__(self, other: object) -> Lane:
         from kohakutpu.kernels.language.buffers import Product
 
@@ -74,12 +84,6 @@ class Lane:
 
     def __getitem__(self, key: object) -> NoReturn:
         raise TraceError("an expression is not indexed: it stands for every element; index the buffers inside it")
-
-    def __bool__(self) -> bool:
-        raise TraceError("control flow on an element; write where(condition, a, b)")
-
-    def __float__(self) -> float:
-        raise TraceError("reading an element; a kernel is traced without data")
 
     def nodes(self) -> Iterator[Lane]:
         """All nodes, operands first, each once."""
