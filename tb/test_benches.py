@@ -2,6 +2,7 @@
 """Runs every bench of ``tb/benches``: one case per build, and one per mutation."""
 
 import os
+import shutil
 
 import pytest
 
@@ -58,4 +59,6 @@ def test_mutation(bench: Bench, mutation: str) -> None:
         verdict = run(bench, Request(options=Options(mutation=mutation)))
     except BuildError as err:
         pytest.fail(f"a mutation has to build, or it proves nothing: {err}")
+    # models are tens of megabytes: several hundred mutants would fill a small disk
+    shutil.rmtree(verdict.model.directory, ignore_errors=True)
     assert not verdict.passed, f"mutation {mutation} of {bench.name} went unnoticed"

@@ -14,7 +14,7 @@ BENCH = Bench(
     params={"STAGE": 1},
     variants={
         "mesh2": {"MESH_ID": 2, "STAGE_ENTRIES": 256, "STAGE_PIPE": 0},
-        "slots64": {"WR_SLOTS": 64, "STAGE_ENTRIES": 64},
+        "slots64": {"WR_SLOTS": 64, "STAGE_ENTRIES": 256},
     },
     public=PUBLIC,
     mutations={
