@@ -165,16 +165,9 @@ async def random_traffic(dut):
         total = sum(n for _, _, n in reads)
         await m.until(lambda t=total: len(m.r) == t and len(m.b) == 24)
         for id_ in range(4):
-            exp = [
-                (word(image, a + 32 * k), 0, int(k == n - 1))
-                for i, a, n in reads
-                if i == id_
-                for k in range(n)
-            ]
+            exp = [(word(image, a + 32 * k), 0, int(k == n - 1)) for i, a, n in reads if i == id_ for k in range(n)]
             checks.equal(f"R of ID {id_}", [b[1:4] for b in m.r if b[0] == id_], exp, n=len(exp))
-            checks.equal(
-                f"B of ID {id_}", [b[1] for b in m.b if b[0] == id_], [0] * sum(w[0] == id_ for w in writes)
-            )
+            checks.equal(f"B of ID {id_}", [b[1] for b in m.b if b[0] == id_], [0] * sum(w[0] == id_ for w in writes))
         swapped |= [b[0] for b in m.b] != [w[0] for w in writes]
         interleaved |= any(not m.r[i][3] and m.r[i][0] != m.r[i + 1][0] for i in range(len(m.r) - 1))
         checks.equal("image", await dram.read(0, WORDS * 32), bytes(image), n=WORDS)

@@ -27,11 +27,7 @@ class Machine(Pair):
 
     def write_model(self, address, data, strobes=0xFF):
         """Response of a host write."""
-        return (
-            self.eng.write(address, data, strobes)
-            if address >> 16 == 0
-            else self.bus.write(address, data, strobes)
-        )
+        return self.eng.write(address, data, strobes) if address >> 16 == 0 else self.bus.write(address, data, strobes)
 
     def read_model(self, address):
         """(data, response) of a host read."""

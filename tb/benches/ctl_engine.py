@@ -215,9 +215,7 @@ async def ops_and_errors(dut):
         await pair.load(program)
         await pair.go()
         await pair.wait()
-        expected = [
-            a & 0xFFF8 for op, a, *_ in program[: pair.eng.pc + 1] if op == WR and a >> 16 == BASE >> 16
-        ]
+        expected = [a & 0xFFF8 for op, a, *_ in program[: pair.eng.pc + 1] if op == WR and a >> 16 == BASE >> 16]
         checks.equal(f"writes of {name}", [a & 0xFFF8 for a, _ in await pair.log(before)], expected)
         checks.equal("aux", len(pair.orch.aux_log), known)
         await pair.state(0, 0x20, 0x30)
@@ -423,9 +421,7 @@ async def engine_equals_host(dut):
             if op == WR:
                 pair.bus.write(address, rest[0])
                 known = model_echo(pair.orch, known)
-        checks.equal(
-            f"writes of {runner}", writes, [(a & 0xFFFF, r[0]) for op, a, *r in commands if op == WR]
-        )
+        checks.equal(f"writes of {runner}", writes, [(a & 0xFFFF, r[0]) for op, a, *r in commands if op == WR])
         checks.equal("code", code, commands[-1][2])
         state = [await pair.read(BASE + o) for o in (*range(0, 0x80, 8), 0x148, 0x1C8, 0x1008, 0x1090)]
         traces.append((writes, [*pair.orch.sent], state))

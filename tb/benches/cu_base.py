@@ -32,6 +32,7 @@ BENCH = Bench(
         "tb/hdl/tb_cu_base_links.sv",
     ],
     params={"MAX_INFLIGHT": 4, "RD_ERR_FAULT": 0},
+    slow_variants=("inflight1", "inflight2"),
     variants={
         "inflight1": {"MAX_INFLIGHT": 1, "RD_ERR_FAULT": 1},
         "inflight2": {"MAX_INFLIGHT": 2, "RD_ERR_FAULT": 0},

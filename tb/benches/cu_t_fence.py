@@ -46,9 +46,7 @@ async def fence_delays(dut):
 async def fence_two_wait(dut):
     """Several completions wait at once; each leaves when its own writes are acknowledged."""
     s = await Stage(dut).begin(ack_hold=1, credit=0)
-    await s.instructions(
-        [Instruction(HOST, k, writes=2 * (k % 2) + 1, beats=2) for k in range(5)], wait=False
-    )
+    await s.instructions([Instruction(HOST, k, writes=2 * (k % 2) + 1, beats=2) for k in range(5)], wait=False)
     await s.until("retired", 5)
     await clocks.cycles(50)
     checks.equal("completed", int(dut.completions.value), 0 if s.config.ack_fence else 5)
@@ -77,9 +75,7 @@ async def fence_blame(dut):
                 [(0, 1)],
             )
         ):
-            program.append(
-                Instruction(HOST, k, int(k in (3, 7)), writes=13, beats=1 + k % 3, drops=drops, result=k)
-            )
+            program.append(Instruction(HOST, k, int(k in (3, 7)), writes=13, beats=1 + k % 3, drops=drops, result=k))
             program.append(Instruction(HOST, 100 + k, cover=bool(k % 2)))
         program.append(Instruction(OTHER, 50, writes=3, fault=True, drops=[(1, 2)], result=0xDEAD))
         await s.instructions(program)
@@ -98,12 +94,8 @@ async def fence_batch(dut):
             program.append(Instruction(HOST, 10 * k, writes=20, batch=True, cover=False, drops=drops))
             program += [Instruction(HOST, 10 * k + 1 + j, cover=False, work=4 * j) for j in range(3)]
             if k % 2:
-                program.append(
-                    Instruction(HOST, 10 * k + 5, writes=4, batch=True, cover=False, drops=[(0, 7)])
-                )
-            program.append(
-                Instruction(HOST, 10 * k + 6, int(k == 4), writes=k, drops=[(0, 8)] if k == 3 else [])
-            )
+                program.append(Instruction(HOST, 10 * k + 5, writes=4, batch=True, cover=False, drops=[(0, 7)]))
+            program.append(Instruction(HOST, 10 * k + 6, int(k == 4), writes=k, drops=[(0, 8)] if k == 3 else []))
             program.append(Instruction(HOST, 10 * k + 7, writes=1))
         await s.instructions(program)
         await s.finish()
@@ -204,9 +196,7 @@ async def all_outstanding(dut):
     await s.instructions([Instruction(HOST, k, writes=1) for k in range(n)])
     await clocks.cycles(300)
     before = int(dut.out_flits.value)
-    await s.play(
-        [*burst(s.own, PEER, list(range(4)), ack=OTHER, txn=9), control(s.own, OTHER, 5, OP_READ, 1)]
-    )
+    await s.play([*burst(s.own, PEER, list(range(4)), ack=OTHER, txn=9), control(s.own, OTHER, 5, OP_READ, 1)])
     await s.until("out_flits", before + 2)
     checks.equal("completed", int(dut.completions.value), 0 if s.config.ack_fence else n)
     s.set(ack_hold=0)
@@ -250,9 +240,7 @@ async def random_program_stream(dut):
                     txn=k % 256,
                 )
             if noise.random() < 0.15:
-                words.append(
-                    control(s.own, OTHER, k % 256, noise.randrange(3), noise.choice((0, 1, 2, 3, 4, 9)))
-                )
+                words.append(control(s.own, OTHER, k % 256, noise.randrange(3), noise.choice((0, 1, 2, 3, 4, 9))))
             if noise.random() < 0.1:
                 kind = noise.choice((CU_SIGNAL, MEM_RD_RESP, 12))
                 words.append(flit(noise.choice((s.own, ELSEWHERE)), PEER, kind, k % 256))

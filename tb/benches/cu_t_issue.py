@@ -47,14 +47,7 @@ async def registers(dut):
             await s.read(index, op, src, txn)
     r = await s.check()
     c = s.config
-    caps = (
-        c.cu_type << 48
-        | 5 << 40
-        | c.n_buffers << 36
-        | c.inst_depth << 20
-        | c.max_inflight << 16
-        | c.features << 8
-    )
+    caps = c.cu_type << 48 | 5 << 40 | c.n_buffers << 36 | c.inst_depth << 20 | c.max_inflight << 16 | c.features << 8
     value = {0: caps, 1: c.inst_depth << 32, 2: 0, 3: 0x0123456789ABCDEF}
     for (index, op, src, txn), got in zip(asked, r.replies(), strict=True):
         reply = OP_REFUSED if op == OP_WRITE and index != 4 else OP_VALUE
@@ -131,9 +124,7 @@ async def every_type(dut):
                 word = flit(s.own if mine else ELSEWHERE, PEER, kind, kind, 0, rsvd, payload)
                 before = int(dut.out_flits.value)
                 await s.play([word, word] if kind == CU_DATA else [word])
-                await s.until(
-                    "out_flits", before + int(kind in (CU_INST, CU_CTRL) and (mine or kind == CU_INST))
-                )
+                await s.until("out_flits", before + int(kind in (CU_INST, CU_CTRL) and (mine or kind == CU_INST)))
                 await clocks.cycles(8)
                 await s.read(4, OP_WRITE, txn=200)
                 bits = error_bits(s.config, kind, mine, rsvd, payload)
@@ -247,9 +238,7 @@ async def misrouted(dut):
     program = []
     for k in range(30):
         dst = ELSEWHERE if k % 5 == 3 or k in (0, 9, 29) else None
-        program.append(
-            Instruction(CONTROLLERS[k % 2], k, int(k % 7 == 0), dst, work=(11 * k) % 23, writes=k % 3)
-        )
+        program.append(Instruction(CONTROLLERS[k % 2], k, int(k % 7 == 0), dst, work=(11 * k) % 23, writes=k % 3))
     await s.instructions(program)
     r = await s.finish()
     checks.equal("shown", len(r.accepted), sum(i.dst is None for i in program))

@@ -256,11 +256,7 @@ async def foreign_flits(dut):
     s = await Stage(dut).begin()
     flits = []
     for k, word in enumerate(burst(s.own, A, words(40), offset=100)):
-        flits += [
-            flit(s.own, (A, B)[k % 2], kind, k % 256, k & 1, 0, word & 0xFFFF)
-            for kind in range(16)
-            if kind != 8
-        ]
+        flits += [flit(s.own, (A, B)[k % 2], kind, k % 256, k & 1, 0, word & 0xFFFF) for kind in range(16) if kind != 8]
         flits.append(word)
     await s.play(flits)
     r = await s.finish()
@@ -362,9 +358,7 @@ async def abort_burst(dut):
         await s.play(burst(s.own, A, words(2), txn=200))
         r = await s.finish()
         checks.equal("second burst", r.signals[1], s.answer(A, txn=200))
-        checks.true(
-            "first burst", r.signals[0] in (s.answer(A, txn=at), s.answer(A, txn=at, reason=NOT_READY))
-        )
+        checks.true("first burst", r.signals[0] in (s.answer(A, txn=at), s.answer(A, txn=at, reason=NOT_READY)))
     # a unit that has stopped taking granules is released by its own abort
     s = await Stage(dut).begin(wr_mode=1)
     await s.play(burst(s.own, A, words(9), txn=3), wait=False)

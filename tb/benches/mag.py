@@ -11,6 +11,7 @@ BENCH = Bench(
     name="mag",
     top="tb_mag",
     sources=SOURCES,
+    slow_variants=("rd16", "single", "mesh2"),
     variants={
         "rd1": {"RD_OUT": 1},
         "rd16": {"RD_OUT": 16},
@@ -70,9 +71,7 @@ def _reads(tb, n, *, noise=False):
         addr = rng.randrange(tb.bytes // WORD - words) * WORD
         txn = rng.randrange(256 - (count or 1) + 1)
         peers = tuple(rng.choice(UNITS) for _ in range(rng.randrange(4)))
-        out.append(
-            read_request(src, txn, tb.own(addr), port=tb.port, ew=ew, count=count, peers=peers, noise=extra)
-        )
+        out.append(read_request(src, txn, tb.own(addr), port=tb.port, ew=ew, count=count, peers=peers, noise=extra))
     return out
 
 
@@ -85,9 +84,7 @@ async def plain(dut):
     """1, 2, 8 and 256 words: ascending, txn echoed, rsvd 0, last on the final one only."""
     tb = await MagTb.start(dut)
     shapes = [(1, 0), (2, 0x40), (8, 0x1000), (256, 0x2000), (3, tb.bytes - 96), (256, 0xE20)]
-    await tb.play(
-        [read_request(UNITS[k % 4], 0x80 + k, tb.own(a), n, port=tb.port) for k, (n, a) in enumerate(shapes)]
-    )
+    await tb.play([read_request(UNITS[k % 4], 0x80 + k, tb.own(a), n, port=tb.port) for k, (n, a) in enumerate(shapes)])
     checks.equal("rsvd", {f.rsvd for _, f in tb.captured}, {0}, n=len(tb.captured))
     # Peers, counts and entry sizes mean nothing in a plain read.
     await tb.play(
@@ -135,11 +132,7 @@ async def multicast(dut):
         checks.equal("flits", len(tb.captured), words * (1 + n_peer))
     # The requester may list itself, and a peer twice.
     await tb.play(
-        [
-            read_request(
-                UNITS[0], 3, tb.own(0x80), port=tb.port, ew=3, count=4, peers=(UNITS[0], UNITS[2], UNITS[2])
-            )
-        ]
+        [read_request(UNITS[0], 3, tb.own(0x80), port=tb.port, ew=3, count=4, peers=(UNITS[0], UNITS[2], UNITS[2]))]
     )
 
 
@@ -182,9 +175,7 @@ async def boundaries(dut):
             read_request(UNITS[3], 5, tb.own((1 << 36) - 32), 2, port=tb.port),
         ]
     )
-    checks.equal(
-        "faults", [(c, t) for c, _, t, _ in tb.model.faults], [(5, 1), (5, 3), (5, 1), (5, 4), (5, 5)], n=5
-    )
+    checks.equal("faults", [(c, t) for c, _, t, _ in tb.model.faults], [(5, 1), (5, 3), (5, 1), (5, 4), (5, 5)], n=5)
     for pages in (1, 2, 3):
         for back in (32, 96, 480, 512):
             addr = 0x3000 - back
@@ -235,8 +226,7 @@ async def read_after_ack(dut):
         addr = tb.own(tb.rng.randrange(tb.bytes // WORD - 8) * WORD)
         n = tb.rng.randrange(1, 9)
         steps = [
-            Step(f)
-            for f in write_flits(UNITS[0], 1, addr, [tb.rng.getrandbits(256) for _ in range(n)], port=tb.port)
+            Step(f) for f in write_flits(UNITS[0], 1, addr, [tb.rng.getrandbits(256) for _ in range(n)], port=tb.port)
         ]
         await tb.play([*steps, Step(read_request(UNITS[1], 2, addr, n, port=tb.port), acks=1)])
 

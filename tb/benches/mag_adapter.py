@@ -45,6 +45,7 @@ BENCH = Bench(
         "tb/hdl/tb_mag_adapter.v",
         "tb/hdl/tb_mag_adapter_links.sv",
     ],
+    slow_variants=("full",),
     variants={"full": {"DEPTH": 8192}, "pass": {"PASS": 1}},
     public=DRAM_PUBLIC,
     mutations={

@@ -24,6 +24,7 @@ BENCH = Bench(
     name="mag_fault",
     top="tb_mag",
     sources=SOURCES,
+    slow_variants=("mesh3",),
     variants={"mesh3": {"MESH_ID": 3, "PORT_X": 0, "PORT_Y": 5, "WR_SLOTS": 8}},
     public=PUBLIC,
     mutations={
@@ -113,9 +114,7 @@ async def every_code(dut):
     mixed[2] |= 1 << 258  # a marked data flit spoils its write
     await _one(tb, "remote data", mixed, 10)
     await _one(tb, "orphan", _write(tb, UNITS[0], 6, a, 1)[1:], 11)
-    await _one(
-        tb, "unit data", [flit(dst=tb.port, src=UNITS[1], kind=CU_DATA, txn=0x21, rsvd=5, payload=1)], 10
-    )
+    await _one(tb, "unit data", [flit(dst=tb.port, src=UNITS[1], kind=CU_DATA, txn=0x21, rsvd=5, payload=1)], 10)
     tb.dram.configure(err_rd=1, err_wr=1, err_lo=0x400, err_hi=0x420)
     tb.model.read_errors = tb.model.write_errors = (0x400, 0x420)
     await _one(tb, "bus read", [read_request(UNITS[0], 7, tb.own(0x3C0), 4, port=tb.port)], 9)
@@ -198,9 +197,7 @@ async def bus_error_on_one_word(dut):
         tb.dram.configure(err_rd=1, err_lo=0x2040, err_hi=0x2060, err_resp=resp)
         tb.model.read_errors = (0x2040, 0x2060)
         await tb.clear()
-        await tb.play(
-            [read_request(UNITS[0], 9, tb.own(0x1F80), port=tb.port, ew=4, count=5, peers=UNITS[1:3])]
-        )
+        await tb.play([read_request(UNITS[0], 9, tb.own(0x1F80), port=tb.port, ew=4, count=5, peers=UNITS[1:3])])
         bad = [(f.dst, f.txn, f.rsvd) for _, f in tb.captured if f.rsvd & 4]
         checks.equal("failed words", bad, [(u, 10, 6) for u in UNITS[:3]])
         await tb.compare_events()
@@ -208,9 +205,7 @@ async def bus_error_on_one_word(dut):
     await tb.clear()
     tb.model.read_errors = (0x2000, 0x2100)
     tb.dram.configure(err_lo=0x2000, err_hi=0x2100)
-    await tb.play(
-        [read_request(UNITS[k % 4], k, tb.own(0x1E00 + 0x40 * k), 9, port=tb.port) for k in range(14)]
-    )
+    await tb.play([read_request(UNITS[k % 4], k, tb.own(0x1E00 + 0x40 * k), 9, port=tb.port) for k in range(14)])
     await tb.compare_events()
 
 
@@ -219,9 +214,7 @@ async def dropped_flits(dut):
     """Every type in traffic: what no engine takes is dropped and counted, memory keeps moving."""
     tb = await MagTb.start(dut)
     others = [k for k in range(16) if k not in (0, 1, 4)]
-    control = [
-        flit(dst=tb.port, src=UNITS[0], kind=k, txn=k, rsvd=r, payload=k) for k in others for r in (0, 4)
-    ]
+    control = [flit(dst=tb.port, src=UNITS[0], kind=k, txn=k, rsvd=r, payload=k) for k in others for r in (0, 4)]
     tb.rng.shuffle(control)
     reads = [read_request(UNITS[1], k, tb.own(64 * k), 5, port=tb.port) for k in range(20)]
     writes = [f for k in range(10) for f in _write(tb, UNITS[2], k, tb.own(0x8000 + 0x100 * k), 8)]

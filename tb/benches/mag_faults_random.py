@@ -37,6 +37,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=[*SOURCES, *MOVER_SOURCES],
     params={"HOST": 1, "MOVER": 1, "STAGE": 1, "STAGE_ENTRIES": 256, "DRAM_LOG2": 16},
+    slow_variants=("mesh2",),
     variants={"mesh2": {"MESH_ID": 2, "RD_OUT": 1, "STAGE_PIPE": 0, "WR_SLOTS": 8}},
     public=PUBLIC,
     mutations={

@@ -31,6 +31,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=SOURCES,
     params={"HOST": 1, "STAGE": 1, "STAGE_ENTRIES": 1024, "DRAM_LOG2": 17},
+    slow_variants=("mesh1",),
     variants={"mesh1": {"MESH_ID": 1, "STAGE_PIPE": 0, "RD_OUT": 1}},
     public=PUBLIC,
     mutations={

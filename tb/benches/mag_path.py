@@ -28,6 +28,7 @@ BENCH = Bench(
         "tb/hdl/tb_mag_path.v",
     ],
     params={"WORDS": WORDS},
+    slow_variants=("plain", "banks2"),
     variants={
         "rd1": {"RD_OUT": 1, "STAGE_PIPE": 0},
         "plain": {"STAGE": 0},

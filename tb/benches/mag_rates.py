@@ -15,6 +15,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=[*SOURCES, *MOVER_SOURCES],
     params={"MOVER": 1, "STAGE": 1, "STAGE_ENTRIES": 2048, "DRAM_LOG2": 18},
+    slow_variants=("rd16",),
     variants={"rd16": {"RD_OUT": 16}},
     public=PUBLIC,
     mutations={

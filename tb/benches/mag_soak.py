@@ -24,6 +24,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=[*SOURCES, *MOVER_SOURCES],
     params={"HOST": 1, "MOVER": 1, "STAGE": 1, "STAGE_ENTRIES": 512, "DRAM_LOG2": 17},
+    slow_variants=("rd1",),
     variants={"rd1": {"RD_OUT": 1, "STAGE_PIPE": 0, "MESH_ID": 1, "WR_SLOTS": 8}},
     public=PUBLIC,
     mutations={

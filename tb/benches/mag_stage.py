@@ -12,6 +12,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=SOURCES,
     params={"STAGE": 1},
+    slow_variants=("mesh2",),
     variants={
         "mesh2": {"MESH_ID": 2, "STAGE_ENTRIES": 256, "STAGE_PIPE": 0},
         "slots64": {"WR_SLOTS": 64, "STAGE_ENTRIES": 256},

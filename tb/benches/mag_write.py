@@ -13,6 +13,7 @@ BENCH = Bench(
     name="mag_write",
     top="tb_mag",
     sources=SOURCES,
+    slow_variants=("single",),
     variants={"slots32": {"WR_SLOTS": 32}, "single": {"SINGLE": 1}},
     public=PUBLIC,
     mutations={
@@ -137,9 +138,7 @@ async def issue_order(dut):
     tb = await MagTb.start(dut)
     dut.busy_pct.value = 20
     for _ in range(scale(2, 20)):
-        streams = [
-            _random_writes(tb, src, 24, 0x4000 * k, 0x4000 * (k + 1)) for k, src in enumerate(UNITS[:4])
-        ]
+        streams = [_random_writes(tb, src, 24, 0x4000 * k, 0x4000 * (k + 1)) for k, src in enumerate(UNITS[:4])]
         reads = [read_request(UNITS[4], k, tb.own(0x20000 + 64 * k), 24, port=tb.port) for k in range(24)]
         await tb.play(interleave(tb.rng, [*streams, reads]), limit=200_000)
         starts = [a for write, _, _, a in tb.bus if write]

@@ -265,4 +265,3 @@ async def peer_reduction(dut, shape: tuple[int, int, int]):
     want = emit_words(acc(own, peer))
     got = np.frombuffer(await sim.dram.read(OUT, WORD * gm * gn), np.uint8).reshape(-1, WORD)
     checks.arrays("own plus peer", got, want)
-

@@ -408,9 +408,7 @@ async def reset_in_the_middle(dut):
         checks.equal("nothing in flight", int(dut.inflight.value) | int(dut.arr_inflight.value), 0)
     again = Stream(s.pool)
     for bank in range(dp.banks):
-        again.issue(
-            np.arange(dp.tiles), np.arange(dp.tiles) % 64, np.arange(dp.tiles) % 64, load=1, bank=bank
-        )
+        again.issue(np.arange(dp.tiles), np.arange(dp.tiles) % 64, np.arange(dp.tiles) % 64, load=1, bank=bank)
     dp.dump(again, 1)
     await dp.play("after reset", again)
 

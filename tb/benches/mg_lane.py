@@ -24,6 +24,7 @@ BENCH = Bench(
         "tb/hdl/tb_mg_lane.v",
     ],
     params={"ACC_MW": 14},
+    slow_variants=("mw11", "mw12"),
     variants={"mw10": {"ACC_MW": 10}, "mw11": {"ACC_MW": 11}, "mw12": {"ACC_MW": 12}, "mw16": {"ACC_MW": 16}},
     mutations={
         "truncate": ("rtl/matmul/mg_round.v", "guard && (st || m[31-MW])", "1'b0"),

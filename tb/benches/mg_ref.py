@@ -50,13 +50,9 @@ def unpack(word: int) -> dict[str, int]:
     return out
 
 
-def flit(
-    dst: tuple[int, int], src: tuple[int, int], kind: int, txn: int, last: int, rsvd: int, payload: int
-) -> int:
+def flit(dst: tuple[int, int], src: tuple[int, int], kind: int, txn: int, last: int, rsvd: int, payload: int) -> int:
     """One 288-bit flit."""
-    head = (
-        dst[0] << 28 | dst[1] << 24 | src[0] << 20 | src[1] << 16 | kind << 12 | txn << 4 | last << 3 | rsvd
-    )
+    head = dst[0] << 28 | dst[1] << 24 | src[0] << 20 | src[1] << 16 | kind << 12 | txn << 4 | last << 3 | rsvd
     return head << 256 | payload
 
 

@@ -231,9 +231,7 @@ class Rig:
         got = [(f >> 248 & 255, f >> 216 & 0xFFFFFFFF, f >> 260 & 255) for f in t.signals(False)]
         _sequence("completion", got, ref.completions)
         for f in t.signals(False):
-            checks.equal(
-                "completion header", f >> 268, CTRL[0] << 16 | CTRL[1] << 12 | UNIT[0] << 8 | UNIT[1] << 4 | 6
-            )
+            checks.equal("completion header", f >> 268, CTRL[0] << 16 | CTRL[1] << 12 | UNIT[0] << 8 | UNIT[1] << 4 | 6)
         got_recv = [((f >> 284 & 15, f >> 280 & 15), f >> 216 & 0xFFFFFFFF) for f in t.signals(True)]
         _sequence("DATA_RECEIVED", got_recv, ref.received)
         _sequence("read request", t.of(0), ref.reads)
@@ -263,9 +261,7 @@ def _control(delay: int, done: int, recv: int) -> int:
 
 def _sequence(name: str, got: list[Any], exp: list[Any]) -> None:
     for i, (g, e) in enumerate(zip(got, exp, strict=False)):
-        show = [
-            hex(v) if isinstance(v, int) else [hex(x) if isinstance(x, int) else x for x in v] for v in (g, e)
-        ]
+        show = [hex(v) if isinstance(v, int) else [hex(x) if isinstance(x, int) else x for x in v] for v in (g, e)]
         checks.true(f"{name} {i}", g == e, f"got {show[0]}, expected {show[1]}")
     checks.equal(f"number of {name}s", len(got), len(exp))
 

@@ -74,9 +74,7 @@ async def split_entries(dut):
     rig.op(GEMM, gm=16, gn=16, nk=4)
     rig.op(DRAIN, 0x40000, n=256, last=1)
     await rig.run()
-    checks.equal(
-        "A_SPLIT reports", sum(1 for c, a, _ in rig.ref.completions if c == 4 and a & 255 == 0x89), 4
-    )
+    checks.equal("A_SPLIT reports", sum(1 for c, a, _ in rig.ref.completions if c == 4 and a & 255 == 0x89), 4)
 
 
 @cocotb.test()
@@ -257,9 +255,7 @@ async def mixed_with_fills(dut):
             rig.op(DRAIN, 0x40000 + 0x4000 * bank, n=256)
         t = await rig.run()
         span = [c for c, _ in t.entered]
-        checks.true(
-            "bursts ran beside the FILLs", span[0] < t.done[1][0] < span[-1] or span[-1] < t.done[1][0]
-        )
+        checks.true("bursts ran beside the FILLs", span[0] < t.done[1][0] < span[-1] or span[-1] < t.done[1][0])
 
 
 @cocotb.test()

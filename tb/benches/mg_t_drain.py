@@ -43,9 +43,7 @@ async def node_forms(dut):
     for n in (1, 3, 4, 5, 8, 9, 64):
         rig.op(DRAIN, 0x20 * n, n=n, dnode=1, dst_x=1, dbuf=0, dflags=1, dack_x=3, dack_y=1, dmesh=3)
         rig.op(DRAIN, 0x40 * n, n=n, dnode=1, dst_y=2, dbuf=2, dflags=0x81, dack_x=1, dack_y=15)
-        rig.op(
-            DRAIN, 0x40 * n, n=n, dnode=1, dst_y=1, dbuf=2, dflags=1, dack_x=1, dack_y=1, dmesh=2, dfin=0x12
-        )
+        rig.op(DRAIN, 0x40 * n, n=n, dnode=1, dst_y=1, dbuf=2, dflags=1, dack_x=1, dack_y=1, dmesh=2, dfin=0x12)
         rig.op(DRAIN, 0x20 * n, n=n, dnode=1, dst_y=1, dbuf=1, dack_x=1, dmesh=1, dfin=0x81)
     rig.op(DRAIN, (65536 - 64) * 32, n=64, dnode=1, dst_x=15, dst_y=15, dbuf=255)
     rig.op(DRAIN, (65536 - 128) * 32, n=64, dnode=1, dst_x=15, dst_y=15, dbuf=2)

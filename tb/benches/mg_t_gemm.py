@@ -198,9 +198,7 @@ async def gemm_bound(dut):
     checks.true("GEMM alone", spent <= 12, f"{spent} cycles")
     cocotb.log.info("GEMM accept to exec_done: %d cycles", spent)
     for k in range(6):
-        checks.true(
-            f"gap {k}", t.first[k + 1] - t.last[k] <= 3, f"{t.first[k + 1] - t.last[k] - 1} idle cycles"
-        )
+        checks.true(f"gap {k}", t.first[k + 1] - t.last[k] <= 3, f"{t.first[k + 1] - t.last[k] - 1} idle cycles")
     # explicit DRAIN: first flit <= 32 after the last tile write (7 + 17 + 1 + 1 after the last issue)
     writes = [c for c, f in t.out if f >> 268 & 15 in (1, 4)]
     write_done = t.last[-1] + 26

@@ -53,9 +53,7 @@ class Stream:
         pick = r.random()
         if pick < 0.34 or self.open == 0:
             n = r.choice((1, 1, 2, 3, 5, r.randrange(1, 40)))
-            self.op(
-                FILL, 128 * r.randrange(4096 - n), n=n, sel=r.randrange(2), fbank=0, eoff=r.randrange(129 - n)
-            )
+            self.op(FILL, 128 * r.randrange(4096 - n), n=n, sel=r.randrange(2), fbank=0, eoff=r.randrange(129 - n))
             if self.open:
                 return
         if pick < 0.68 or self.open == 0:
@@ -78,9 +76,7 @@ class Stream:
 
     def gemm(self) -> None:
         r = self.r
-        gm, gn, nk = r.choice(
-            ((1, 1, 1), (2, 2, 3), (3, 1, 5), (4, 4, 2), (1, 2, 7), (8, 8, 1), (5, 7, 3), (2, 1, 9))
-        )
+        gm, gn, nk = r.choice(((1, 1, 1), (2, 2, 3), (3, 1, 5), (4, 4, 2), (1, 2, 7), (8, 8, 1), (5, 7, 3), (2, 1, 9)))
         n = gm * gn
         acc = int(n <= self.open and r.random() < 0.6)
         f: dict[str, int] = {}
@@ -111,9 +107,7 @@ class Stream:
             n = r.choice((1, 3, 4, 8, 20))
             off = r.randrange(0, 512 - n)
             data = operand_words(rig.rng, n)
-        rig.burst(
-            buf, off, data, done=count, gap=r.choice((0, 0, 1, 5)), ack=(r.randrange(4), r.randrange(1, 4))
-        )
+        rig.burst(buf, off, data, done=count, gap=r.choice((0, 0, 1, 5)), ack=(r.randrange(4), r.randrange(1, 4)))
         self.sent += 1
         self.gate = self.sent
 

@@ -51,9 +51,7 @@ class _Agent:
 class Twin:
     """One model cluster; its lists have the names and forms of ``mg_ref.Ref``."""
 
-    def __init__(
-        self, memory: np.ndarray, rd_bad: tuple[int, int], wr_bad: tuple[int, int], **sizes: int
-    ) -> None:
+    def __init__(self, memory: np.ndarray, rd_bad: tuple[int, int], wr_bad: tuple[int, int], **sizes: int) -> None:
         self.memory = memory
         self.completions: list[tuple[int, int, int]] = []
         self.received: list[tuple[tuple[int, int], int]] = []

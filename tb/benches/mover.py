@@ -35,6 +35,7 @@ BENCH = Bench(
     top="tb_mag",
     sources=[*SOURCES, *MOVER_SOURCES],
     params={"MOVER": 1, "STAGE": 1, "STAGE_ENTRIES": 512, "DRAM_LOG2": 17},
+    slow_variants=("mesh2",),
     variants={"mesh2": {"MESH_ID": 2, "STAGE_PIPE": 0, "RD_OUT": 1}},
     public=PUBLIC,
     mutations={

@@ -168,9 +168,7 @@ async def event_registers_any_strobe(dut):
         await pair.write(0x140, 0, strobes)
         await pair.quiet()
         await pair.sent()
-        await pair.receive(
-            om.signal(1, 1, 7), om.header(0x11, 1, 7) << 256 | 99, om.header(0x11, 1, 7) << 256 | 98
-        )
+        await pair.receive(om.signal(1, 1, 7), om.header(0x11, 1, 7) << 256 | 99, om.header(0x11, 1, 7) << 256 | 98)
         await pair.write(0x70, 0, strobes)
         await pair.write(0x1C0, 0, strobes)
         await pair.state(0x70, 0x180, 0x1C8)
@@ -255,9 +253,7 @@ async def axi_cocotbext(dut):
             checks.equal(f"cocotbext write {start:#x}", done.resp, AxiResp.OKAY)
             for word in range(start & ~7, start + n, 8):
                 lanes = [k for k in range(8) if start <= word + k < start + n]
-                ref.write(
-                    word, sum(data[word + k - start] << 8 * k for k in lanes), sum(1 << k for k in lanes)
-                )
+                ref.write(word, sum(data[word + k - start] << 8 * k for k in lanes), sum(1 << k for k in lanes))
             got = await master.read(start & ~7, 64)
             exp = b"".join(ref.read((start & ~7) + 8 * k)[0].to_bytes(8, "little") for k in range(8))
             checks.equal(f"cocotbext read {start:#x}", got.data, exp)
@@ -430,9 +426,7 @@ async def aux_window(dut):
     dut.aux_stall.value = 1
     for _ in range(scale(150, 1000)):
         offset = 0x800 + 8 * rng.choice((0, 0, 1, 31, rng.randrange(32)))
-        await pair.write(
-            offset, rng.getrandbits(64), rng.choice((0xFF, 0, 1 << rng.randrange(8), rng.getrandbits(8)))
-        )
+        await pair.write(offset, rng.getrandbits(64), rng.choice((0xFF, 0, 1 << rng.randrange(8), rng.getrandbits(8))))
     beats = [(rng.getrandbits(64), rng.choice((0xFF, rng.getrandbits(8)))) for _ in range(32)]
     checks.equal("burst", await pair.axi.write_burst(0x800, beats), pair.ref.write_burst(0x800, beats))
     count = int(dut.log_count.value)

@@ -374,13 +374,9 @@ async def mirror_random(dut):
             allowed[n].add(pair.ref.node[n])
         feeder = cocotb.start_soon(feed(pair, flits))
         for _ in range(3):
-            for n, (data, _) in zip(
-                pool[:8], [await pair.axi.read(0x1000 + 8 * n) for n in pool[:8]], strict=True
-            ):
+            for n, (data, _) in zip(pool[:8], [await pair.axi.read(0x1000 + 8 * n) for n in pool[:8]], strict=True):
                 entry = (data >> 56, data >> 24 & 0xFFFFFFFF, data >> 8 & 0xFFFF)
-                checks.true(
-                    "word whole", entry in allowed[n] and (data & 0xFF) == (1 if entry[2] else 0), hex(data)
-                )
+                checks.true("word whole", entry in allowed[n] and (data & 0xFF) == (1 if entry[2] else 0), hex(data))
         await feeder
         await pair.quiet()
         for half in (0, 128):
@@ -422,9 +418,7 @@ async def mirror_wrap(dut):
         await blast(nodes, 1, first, 0x40 + n)  # every node in turn
         for k in range(nodes):
             data, _ = await pair.axi.read(0x1000 + 8 * (first + k))
-            checks.equal(
-                f"wrapped {first + k:#x}", (data >> 56, data >> 8 & 0xFFFF, data & 1), (0x40 + n, n - 1, 1)
-            )
+            checks.equal(f"wrapped {first + k:#x}", (data >> 56, data >> 8 & 0xFFFF, data & 1), (0x40 + n, n - 1, 1))
     checks.equal("SIG_DONE", (await pair.axi.read(0x70))[0], (total + 2 * nodes) & 0xFFFF)
 
 
@@ -479,8 +473,7 @@ async def busy_never_rises(dut):
     """After the clear the inbound link takes a flit every cycle, mailbox full or not."""
     pair, rng = await begin(dut)
     flits = [
-        om.signal(rng.getrandbits(8), 1, 0) if rng.random() < 0.5 else om.header(0x11, 1, 7) << 256
-        for _ in range(400)
+        om.signal(rng.getrandbits(8), 1, 0) if rng.random() < 0.5 else om.header(0x11, 1, 7) << 256 for _ in range(400)
     ]
     risen = cocotb.start_soon(_rise(dut))
     for flit in flits:

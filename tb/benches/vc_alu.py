@@ -25,7 +25,7 @@ BENCH = Bench(
     + ["tb/hdl/tb_vc_alu.v"],
     params={"ALAT": 14},
     variants={f"alat{n}": {"ALAT": n} for n in (12, 13, 15, 16, 17, 18)},
-    slow_variants=("alat13", "alat15", "alat16", "alat17"),
+    slow_variants=("alat12", "alat13", "alat15", "alat16", "alat17"),
     mutations={
         "ties_away": ("rtl/vector/vc_round.v", "(residue2_q || bits2_q[1])", "1'b1"),
         "truncate": ("rtl/vector/vc_round.v", "bits2_q[0] && (residue2_q", "1'b0 && (residue2_q"),

@@ -30,7 +30,7 @@ BENCH = Bench(
     ],
     params={"ALAT": 14},
     variants={"alat12": {"ALAT": 12}, "alat18": {"ALAT": 18}},
-    slow_variants=("alat12",),
+    slow_variants=("alat12", "alat18"),
     timeout_cycles=30_000_000,
     wall_s=2400,
     mutations={
