@@ -21,7 +21,13 @@ from kohakutpu.model.transport import ModelTransport
 from ktpu.replay import replay
 
 MACHINE = "mm_mesh"
-BENCH = machine_bench("mm_mesh_gemm", MACHINE, timeout_cycles=4_000_000, wall_s=900)
+BENCH = machine_bench(
+    "mm_mesh_gemm",
+    MACHINE,
+    timeout_cycles=4_000_000,
+    wall_s=900,
+    mutations={"ties_away_from_zero": ("rtl/matmul/mg_to_fp16.v", "(st || padded[MW-8])", "(st || 1'b1)")},
+)
 
 PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 70, "r_pct": 80, "b_pct": 70}
 SHAPES = [(64, 64, 64), (32, 32, 128), (300, 77, 100), (256, 256, 256)]

@@ -9,7 +9,12 @@ from kohakubench.insim import start
 from kohakubench.machines import machine_bench
 
 MACHINE = "mm_mesh"
-BENCH = machine_bench("mm_mesh_paths", MACHINE, timeout_cycles=1_000_000)
+BENCH = machine_bench(
+    "mm_mesh_paths",
+    MACHINE,
+    timeout_cycles=1_000_000,
+    mutations={"type_of_the_unit": ("rtl/control/cu_regs.v", "= CU_TYPE[15:0]", "= ~CU_TYPE[15:0]")},
+)
 PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 70, "r_pct": 80, "b_pct": 70}
 
 
