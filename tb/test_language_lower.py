@@ -15,6 +15,7 @@ from kohakutpu.kernels.language import (
     In,
     Kernel,
     Out,
+    adjacent,
     dims,
     exp2,
     kernel,
@@ -187,6 +188,24 @@ def test_vector_forms_refused() -> None:
         y <<= x.rows_from(1) + x
 
     refuse("the graph has no rows_from read", shifted, x=(4, 8))
+
+
+def test_placement_the_graph_cannot_carry_is_refused() -> None:
+    """Rather than forgotten."""
+
+    def near(x=In(M, N), y=Out(M, N)):  # type: ignore[no-untyped-def]
+        t = temp(M, N, tier="l2")
+        t <<= x + 1
+        y <<= t + 1
+
+    refuse("temp t0 asks for tier 'l2'; the schedule chooses tiers itself", near, x=(4, 8))
+
+    def group(x=In(M, N), y=Out(M, N), z=Out(M, N)):  # type: ignore[no-untyped-def]
+        adjacent(y, z)
+        y <<= x + 1
+        z <<= x + 2
+
+    refuse(r"adjacent\(y, z\): the graph places no groups", group, x=(4, 8))
 
 
 def test_contraction_forms_refused() -> None:

@@ -12,6 +12,8 @@ from kohakutpu.schedule.lifetimes import TEMP, Group, Need, Placed, Step, confli
 
 LAYER = "L2"
 
+_PINNED = ("const", "table")
+
 
 @dataclass
 class ModelPlan:
@@ -57,7 +59,7 @@ class ModelPlan:
             CompileError: the arena is too small; names the buffer, and what the weights alone take.
         """
         arena = Arena(self.base, self.size, self.align)
-        ordered = sorted(self.needs, key=lambda n: n.role == TEMP)  # stable: declaration order within a role
+        ordered = sorted(self.needs, key=lambda n: n.role not in _PINNED)  # stable: declaration order within a kind
         try:
             self.placed = pack(ordered, self.steps, arena, self.groups)
         except CompileError as error:

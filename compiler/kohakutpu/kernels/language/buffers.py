@@ -109,22 +109,6 @@ class Buffer(Arithmetic):
         return self.dims[-1] if len(self.dims) > 1 else None
 
     @property
-    def rows(self) -> Int:
-        """Rows of the view before any repetition.
-
-        Raises:
-            TraceError: a buffer without a row width.
-        """
-        width = self.row_width
-        if width is None:
-            raise TraceError(f"{self.text()} has no row width; say x.as_rows(width)")
-        count = self.length // width if self.whole or self.steps else product(self.dims[:-1])
-        for step in self.steps:
-            if step.kind == "rows_from" and step.arg is not None:
-                count = count - step.arg
-        return count
-
-    @property
     def periodic(self) -> bool:
         """Read more than once per element."""
         return any(s.kind in PERIODIC for s in self.steps)

@@ -55,6 +55,11 @@ class _Lowering:
 
     def run(self) -> Trace:
         trace = self.bound.trace
+        if trace.adjacent:
+            self._refuse(f"adjacent({', '.join(trace.adjacent[0])}): the graph places no groups; leave it out")
+        for b in trace.buffers:
+            if b.tier != "dram":
+                self._refuse(f"temp {b.name} asks for tier {b.tier!r}; the schedule chooses tiers itself, leave it out")
         shapes = {b.name: self._matrix(b) for b in trace.buffers}
         self.shapes = shapes
         self.lanes = Formula(self.graph)

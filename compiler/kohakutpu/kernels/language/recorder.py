@@ -234,6 +234,11 @@ class Recorder:
             self._need_swept(value, target)
             self._add(Drain(target, value))
             return
+        if not target.index and self.grid is not None:
+            raise TraceError(
+                f"{target.text()} <<= ... inside a grid: every instance would write all of {buffer.name}; index it "
+                "with what the grid gave, or put the statement outside"
+            )
         node = lane(value)
         if node.op in COMPARES:
             raise TraceError(f"{target.text()} <<= {node.op}(...): a comparison is no value; use where(...)")
@@ -268,18 +273,25 @@ class Recorder:
 
     def _check_read(self, statement: Assign, ref: Ref, fused: bool) -> None:
         target = statement.target
-        if not fused and len(ref.index) != len(target.index) and ref.index:
+        # a per-channel operand of an epilogue has one value a column
+        column = fused and len(ref.index or ref.buffer.dims) == 1
+        want = target.index[-1:] if column else target.index
+        mine, theirs = [i.text() for i in want], [i.text() for i in ref.index]
+        if want and not ref.index:
+            raise TraceError(
+                f"{target.text()} <<= ... reads all of {ref.text()} in every instance; index it: "
+                f"{ref.text()}[{', '.join(mine)}]"
+            )
+        if len(theirs) != len(mine):
             raise TraceError(
                 f"{target.text()} <<= ... reads {ref.text()}: a vector statement reads all its operands at one part; "
                 "index them alike"
             )
-        if ref.index and target.index and not fused:
-            mine, theirs = [i.text() for i in target.index], [i.text() for i in ref.index]
-            if mine != theirs:
-                raise TraceError(
-                    f"{target.text()} <<= ... reads {ref.text()}, another part; instances run in any order: "
-                    "shift with rows_from(r), or use a second stage"
-                )
+        if theirs != mine:
+            raise TraceError(
+                f"{target.text()} <<= ... reads {ref.text()}, another part than [{', '.join(mine)}]; instances run in "
+                "any order: shift with rows_from(r), or use a second stage"
+            )
         if not self._open:
             return
         outer = self._open[0]
