@@ -209,8 +209,8 @@ MUTATIONS = {
     "window of the product": ("numerics/e8m15.py", "_PRODUCT_SHIFT = 18", "_PRODUCT_SHIFT = 12", "e8m15", "alignment"),
     "window of the addend": ("numerics/e8m15.py", "_ADDEND_SHIFT = 35", "_ADDEND_SHIFT = 16", "e8m15", "alignment"),
     "sign of a zero": ("numerics/e8m15.py", "np.where(zz, z & SIGN, z), out)", "z, out)", "e8m15", "special_operands"),
-    "exp2 of 128": ("numerics/e8m15_seeds.py", "e >= 134", "e >= 135", "e8m15", "exp2_around"),
-    "constant of a segment": ("numerics/seed_tables.py", "(94904,", "(94905,", "e8m15", "tables_follow"),
+    "exp2 of 128": ("numerics/e8m15_seeds.py", "e >= 134", "e >= 135", "e8m15_seeds", "exp2_around"),
+    "constant of a segment": ("numerics/seed_tables.py", "(94904,", "(94905,", "e8m15_seeds", "tables_follow"),
     "accumulator side": (
         "numerics/e8m15_reduce.py",
         "node(_tree(node, beats), accumulators[:used])",

@@ -35,7 +35,7 @@ class Artifact:
         limits: ``stage_flits``, ``ncmd`` and ``credit_max`` of the machine.
         meta: kernel, shapes, knobs, counters, notes; anything JSON can hold. ``acknowledging``
             lists the nodes ``[x, y]`` that acknowledge bursts, ``modelled_cycles`` the cycles
-            of every round.
+            every round takes at most, memory latency aside.
     """
 
     machine: str

@@ -410,7 +410,7 @@ module mg_unit #(
         .out_flit      (drain_flit)
     );
 
-    mg_send u_send (
+    cu_send u_send (
         .clk         (clk),
         .rst_n       (rst_n),
         .sig_valid   (sig_valid),
@@ -422,6 +422,7 @@ module mg_unit #(
         .drain_valid (drain_valid),
         .drain_ready (drain_ready),
         .drain_flit  (drain_flit),
+        .open        (1'b0),
         .send_valid  (send_valid),
         .send_ready  (send_ready),
         .send_flit   (send_flit)

@@ -11,7 +11,7 @@
 // L1_PRIM       "distributed", "block", "ultra"         L1_LAT 1..2
 // ALAT          12..18                    FILL_WDOG     cycles, 0 = off
 // MX_STORE      0 (the optional MXFP7 drain is not part of this build)
-// MODEL         0, 1: the one form of the arithmetic serves both
+// MODEL         1 (the form of DSP primitives is not part of this build)
 `default_nettype none
 `include "ktpu_defs.vh"
 
@@ -43,7 +43,7 @@ module vc_core #(
 );
 
     generate
-        if (MX_STORE != 0 || (MODEL != 0 && MODEL != 1)) begin : g_illegal
+        if (MX_STORE != 0 || MODEL != 1) begin : g_illegal
             vc_core_illegal_parameters u_stop ();
         end
     endgenerate

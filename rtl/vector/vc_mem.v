@@ -365,7 +365,7 @@ module vc_mem #(
         .sent_word (sent_word)
     );
 
-    vc_mem_send u_send (
+    cu_send u_send (
         .clk         (clk),
         .rst_n       (rst_n),
         .sig_valid   (sig_valid),

@@ -92,6 +92,11 @@ async def _one(tb, name, steps, code):
     await tb.play(steps)
     checks.equal(f"{name}: model", [f[0] for f in tb.model.faults], [code])
     await tb.compare_events()
+    for source in UNITS[:2]:  # the next program is right, whoever sends it
+        addr = tb.own(0x2000)
+        good = [Step(f) for f in _write(tb, source, 77, addr, 8)]
+        await tb.play([*good, Step(read_request(source, 78, addr, 8, port=tb.port), acks=1)])
+        checks.equal(f"{name}: faults of good requests", tb.model.faults, [])
 
 
 @cocotb.test()

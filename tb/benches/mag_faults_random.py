@@ -8,9 +8,7 @@ import logging
 
 import cocotb
 import numpy as np
-from cocotb.triggers import FallingEdge
 
-from benches.mag_host import DECERR, FIXED, HOSTX, INCR, OKAY, SLVERR, WRAP, _expect, _Raw
 from kohakubench import Bench, checks, scale
 from kohakubench.mag_model import (
     M_ALIGN,
@@ -30,6 +28,7 @@ from kohakubench.mag_model import (
 )
 from kohakubench.mag_tb import DROP, FAULT, MOVER_SOURCES, PUBLIC, SOURCES, UNITS, Step, interleave
 from kohakubench.mover_tb import CLEAR, Dim, MoverTb, Walk, copy, line, move
+from kohakubench.window_channels import DECERR, FIXED, HOSTX, INCR, OKAY, SLVERR, WRAP, WindowChannels, words_of
 from kohakutpu.isa.generated import MoverMode
 
 BENCH = Bench(
@@ -78,7 +77,7 @@ class _Faults:
         logging.getLogger("cocotb").setLevel(logging.WARNING)
         self.m = await MoverTb.start(dut)
         self.tb, self.dut, self.rng = self.m.tb, dut, self.m.rng
-        self.raw = _Raw(dut)
+        self.raw = WindowChannels(dut)
         self.log = []  # MEM_FAULT values in order since the registers were cleared
         self.orphans = 0
         return self
@@ -124,11 +123,6 @@ class _Faults:
         self.tb.dram.configure(err_rd=0, err_wr=0)
         self.tb.model.read_errors = self.tb.model.write_errors = (0, 0)
         self.m.agent.bus_errors.clear()
-
-    async def play(self, steps):
-        """Start a script away from the clock edge that ended the step before."""
-        await FallingEdge(self.dut.clk)
-        await self.tb.play(steps)
 
     # ------------------------------------------------------------ ports
     def port_flits(self, code, write, src):
@@ -181,7 +175,7 @@ class _Faults:
         for other in others:
             addrs = [self.tb.staged(self.word_at(1, 8)) for _ in range(4)]
             streams.append([read_request(other, k, a, 1 + 2 * k, port=self.tb.port) for k, a in enumerate(addrs)])
-        await self.play(interleave(self.rng, streams, (0, 0, 4)))
+        await self.tb.play(interleave(self.rng, streams, (0, 0, 4)))
         checks.equal("one fault", [(f[0], f[1]) for f in self.tb.model.faults], [(code, src)], n=1)
         _, _, txn, addr = self.tb.model.faults[0]
         self.orphans += code == M_ORPHAN
@@ -206,7 +200,7 @@ class _Faults:
         if write:
             checks.equal("B", await self.raw.write(addr, self.words(n), ident=ident, **how), (ident, resp))
         else:
-            exp = _expect(self.image(0), at, n)
+            exp = words_of(self.image(0), at, n)
             got = await self.raw.read(addr, n, ident=ident, **how)
             beats = [(ident, resp, 0) if k in bad else (ident, OKAY, w) for k, w in enumerate(exp)]
             checks.equal("R", got, [(*b, int(k == n - 1)) for k, b in enumerate(beats)], n=n)
@@ -267,18 +261,16 @@ class _Faults:
         addr = self.place(tier, self.word_at(tier, n))
         src, taker = rng.sample(UNITS, 2)
         steps = [Step(f) for f in write_flits(src, 1, addr, self.words(n), port=tb.port)]
-        await self.play([*steps, Step(read_request(taker, 2, addr, n, port=tb.port), acks=1)])
+        await self.tb.play([*steps, Step(read_request(taker, 2, addr, n, port=tb.port), acks=1)])
         at = self.word_at(tier, n)
         await self.host_store(tier, at, n)
         got = await self.raw.read(self.place(tier, at), n, ident=3)
-        exp = [(3, OKAY, w, int(k == n - 1)) for k, w in enumerate(_expect(self.image(tier), at, n))]
+        exp = [(3, OKAY, w, int(k == n - 1)) for k, w in enumerate(words_of(self.image(tier), at, n))]
         checks.equal("host reads back", got, exp, n=n)
         source, target = line(tb.own(0), 8 * n), line(self.place(tier, self.size(tier) // 2), 8 * n)
         await self.moved([(CLEAR, rng.choice((1, 3))), *copy(source, target)])
         checks.equal("no new fault", self.m.mover.fault, 0)
-        words = tb.stage_bytes // WORD
-        reads = [read_request(src, k, tb.staged(256 * WORD * k), 256, port=tb.port) for k in range(words // 256)]
-        await self.play(reads)  # compares DRAM as well
+        await tb.compare_stage()
 
     async def registers(self):
         """The first fault, the number of them; cleared for the next run."""

@@ -53,7 +53,7 @@ BENCH = Bench(
         "report_once": ("rtl/matmul/mg_retire.v", "else if (retire && !own_fault) pend_q <= 1'b0;", ""),
         "reuse": ("rtl/matmul/mg_sweep.v", "hist_v_q[i] && (", "1'b0 && ("),
         "emit_block": ("rtl/matmul/mg_sweep.v", "emit_q && last_k", "emit_q && (k_q == 8'd0)"),
-        "offer_kept": ("rtl/matmul/mg_send.v", "lock_q <= send_valid && !send_ready", "lock_q <= 1'b0"),
+        "offer_kept": ("rtl/control/cu_send.v", "lock_q <= send_valid && !send_ready", "lock_q <= 1'b0"),
         "stream_order": (
             "rtl/matmul/mg_peer.v",
             "drain_all || ({1'b0, t} < drain_t)",

@@ -69,8 +69,11 @@ async def full_mailbox_at_the_memory_port(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(n=[1, 8, 9, 64])
+@cocotb.parametrize(n=[1, 8, 9, 64, 160])
 async def peer_transfer(dut, n: int):
-    """Cluster to vector core: 1, 1, 2 and 8 bursts, each acknowledged at the controller; images identical."""
+    """One resident tile to memory, into the core, which writes L1 back, and to the bench; images identical.
+
+    1, 1, 2, 8 and 20 bursts into the core, each acknowledged at the controller.
+    """
     sim, ctl = await _open(dut)
     await paths.peer_transfer(ctl, sim, n)

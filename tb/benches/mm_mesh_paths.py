@@ -59,8 +59,8 @@ async def burst_into_cluster(dut):
 
 
 @cocotb.test()
-@cocotb.parametrize(n=[1, 8, 9, 64])
+@cocotb.parametrize(n=[1, 8, 9, 64, 160])
 async def peer_transfer(dut, n: int):
-    """Cluster to vector core: 1, 1, 2 and 8 bursts, each acknowledged at the controller; images identical."""
+    """Cluster to vector core: 1, 1, 2, 8 and 20 bursts, each acknowledged at the controller; images identical."""
     sim, ctl = await _open(dut)
     await paths.peer_transfer(ctl, sim, n)

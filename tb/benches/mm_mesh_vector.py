@@ -233,6 +233,12 @@ async def softmax_keys(dut):
 
 
 @cocotb.test()
+async def dependent_reductions(dut):
+    """1,000 narrow rows one at a time on one core, all latency: the round ends before its polls do."""
+    await _kernel(dut, ktpu.softmax(half(1000, 16)), 235, cores=1, interleave=1)
+
+
+@cocotb.test()
 async def layernorm(dut):
     """64x128, the row sums and the steady operands."""
     await _kernel(dut, ktpu.layernorm(half(64, 128), half(128, number=1), half(128, number=2)), 240)

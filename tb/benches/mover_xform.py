@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transform slot of the memory mover, against the reference mover (docs/spec/memory.md 13)."""
 
+import itertools
 import json
 
 import cocotb
@@ -10,13 +11,16 @@ from kohakubench import Bench, checks, scale
 from kohakubench.bench import ROOT
 from kohakubench.mag_model import WORD
 from kohakubench.mag_tb import MOVER_SOURCES, PUBLIC, SOURCES
-from kohakubench.mover_tb import CLEAR, Dim, MoverTb, Walk, copy, line, transform
+from kohakubench.mover_tb import CLEAR, HALF, Dim, MoverTb, Walk, copy, line, transform
 from kohakutpu.isa.generated import MoverFault, MoverTransform
 from kohakutpu.isa.generated import MoverOffset as Reg
+from kohakutpu.machine_spec import MachineSpec, MeshSpec
+from kohakutpu.program.moves import encode
+from kohakutpu.schedule.conversion import Placed, conversion
+from kohakutpu.schedule.layout import Entry, Flat, MxEntry
 
 IDENTITY, QUANTISE, GRANULE = MoverTransform.IDENTITY, MoverTransform.QUANTISE, MoverTransform.GRANULE
 IN, OUT = {IDENTITY: 4, QUANTISE: 8, GRANULE: 4}, 4
-HALF = 0x10000
 BENCH = Bench(
     name="mover_xform",
     top="tb_mag",
@@ -99,6 +103,29 @@ async def known_answer(dut):
     mine = dict(_quantise(line(0x10_0000, 24), Walk(1 << 39, [Dim(3, 128)]), mode=1))
     heads = [int(v, 16) for n, v in example["writes"] if n == "CTRL"]
     checks.equal("example CTRL", mine[int(Reg.CTRL)] | 1 << 3, heads[0])
+
+
+@cocotb.test()
+async def host_packing(dut):
+    """All 65,536 FP16 codes from rows and from entries, packed for either side: the bytes the host packs."""
+    m = await MoverTb.start(dut)
+    machine = MachineSpec("moves", (MeshSpec({"MG": ((2, 1),)}),), stage_bytes=m.tb.stage_bytes, dram_bytes=m.tb.bytes)
+    codes = np.arange(1 << 16, dtype="<u2")
+    met = set()
+    for array in (codes, codes * np.uint16(40503)):  # neighbours together, and among lanes of every size
+        for half in array.view(np.float16).reshape(2, 256, 128):
+            for order, side in itertools.product((Flat(), Entry(8, 4)), "ab"):
+                target = MxEntry(8, 4, side)
+                a, b = Placed(order, m.own(0), half.shape), Placed(target, m.own(HALF), half.shape)
+                await m.poke(0, order.pack(half))
+                await m.poke(HALF, bytes(target.nbytes(half.shape)))
+                (only,) = conversion(a, b, machine)
+                await m.run(encode(only))
+                got, packed = await m.tb.dram.read(HALF, target.nbytes(half.shape)), target.pack(half)
+                checks.true(f"{order.key}, side {side}", got == packed)
+                met.update(half.view("<u2").ravel().tolist())
+    checks.equal("codes", len(met), 1 << 16)
+    await m.memories()
 
 
 @cocotb.test()

@@ -8,6 +8,7 @@ from benches.vc_core_t_bursts import *  # noqa: F403
 from benches.vc_core_t_memory import *  # noqa: F403
 from benches.vc_core_t_perf import *  # noqa: F403
 from benches.vc_core_t_programs import *  # noqa: F403
+from benches.vc_core_t_relayout import *  # noqa: F403
 from kohakubench import Bench, checks, clocks, seed
 from kohakubench.vector_programs import SOURCE, TARGET
 

@@ -35,6 +35,8 @@ BAD_READ, BAD_WRITE = 0xC000, 0xE000
 DUMP_AT = 380
 DUMP_MEMORY = 0x10_0000
 
+COUNTS = ("lane beats", "hazard stalls", "L1-port stalls", "fill words", "drain words")
+
 CONFIG = {
     "cfg_credit": 32, "cfg_order": 0, "cfg_lat": 37, "cfg_gap": 0, "cfg_ack": 20, "cfg_limit": 0x7FFFFFFF,
     "rd_bad_lo": BAD_READ, "rd_bad_hi": BAD_READ + 1, "wr_bad_lo": BAD_WRITE, "wr_bad_hi": BAD_WRITE + 1,
@@ -49,6 +51,7 @@ class Trace:
     out: list[tuple[int, int]] = field(default_factory=list)
     accepted: list[int] = field(default_factory=list)
     done: list[tuple[int, int]] = field(default_factory=list)
+    counts: list[tuple[int, int]] = field(default_factory=list)
     entered: list[tuple[int, int]] = field(default_factory=list)
     requests: list[int] = field(default_factory=list)
     responses: list[int] = field(default_factory=list)
@@ -60,7 +63,7 @@ class Trace:
             kind, cycle, *rest = line.split()
             c = int(cycle)
             if rest:
-                {"O": t.out, "D": t.done, "I": t.entered}[kind].append((c, int(rest[0], 16)))
+                {"O": t.out, "D": t.done, "N": t.counts, "I": t.entered}[kind].append((c, int(rest[0], 16)))
             else:
                 {"A": t.accepted, "R": t.requests, "P": t.responses}[kind].append(c)
         return t
@@ -72,6 +75,11 @@ class Trace:
     def cycles(self, n: int) -> int:
         """Cycles of instruction n as section 16.1 counts them."""
         return self.done[n][0] - self.accepted[n] - 1
+
+    def counted(self, n: int) -> dict[str, int]:
+        """The counts of section 16.1 when instruction n, a RUN, retired."""
+        value = self.counts[n][1]
+        return {name: value >> 32 * (len(COUNTS) - 1 - i) & 0xFFFFFFFF for i, name in enumerate(COUNTS)}
 
 
 class Network:

@@ -58,7 +58,7 @@ async def measure(dut, text: str) -> tuple[int, Trace]:
 async def kernels_of_the_table(dut):
     """The kernels of section 16.2 within their bounds and goals."""
     clocks.start(dut.clk)
-    measured = []
+    measured, stalls = [], {}
     for name, text, operations, bound, goal in (
         ("copy", copy_kernel("VMOV v0, v0\n"), 1, 1819, 650),
         ("silu", copy_kernel(SILU, "v1"), 5, 2619, 1450),
@@ -70,7 +70,15 @@ async def kernels_of_the_table(dut):
         checks.true(f"{name}: {spent} cycles within {bound}", spent <= bound)
         checks.true(f"{name}: {spent} cycles within the goal {goal}", spent <= goal)
         beats = operations * 64
+        counted = t.counted(-1)
+        dut._log.info("%s: %s", name, counted)
+        seen = {"lane beats": beats, "L1-port stalls": 0, "fill words": len(t.responses), "drain words": len(t.of(4))}
+        checks.equal(f"{name}: counts", {key: counted[key] for key in seen}, seen, n=len(seen))
+        stalls[name] = counted["hazard stalls"]
         measured.append({"name": name, "cycles": spent, "bound": bound, "goal": goal, "beats": beats})
+    # each of the four operations that read the one before waits ALAT + 3 cycles less its own 8 beats
+    waited = 8 * 4 * (int(dut.ALAT.value) + 3 - 8)
+    checks.equal("hazard stalls of silu beyond those of copy", stalls["silu"] - stalls["copy"], waited)
     figures.write("kernels", measured)
 
 

@@ -18,6 +18,7 @@ BENCH = Bench(
     top="tb_vc_mem",
     sources=[
         "rtl/common/*.v",
+        "rtl/control/cu_send.v",
         "rtl/control/cud_rx.v",
         "rtl/vector/vc_mem*.v",
         "rtl/vector/vc_*_to_*.v",
@@ -55,10 +56,10 @@ BENCH = Bench(
         "short_burst": ("rtl/vector/vc_mem_drain.v", "full    = cnt_q == 4'd8;", "full    = cnt_q == 4'd7;"),
         "jump": ("rtl/vector/vc_mem_drain.v", "addr[39:0] == next_q", "addr[13:0] == next_q[13:0]"),
         "edge": ("rtl/vector/vc_mem_desc.v", "|| (base[39:25] == 15'h7FFF)", ""),
-        "write_split": ("rtl/vector/vc_mem_send.v", "open ? 2'd2 : sig_valid", "sig_valid"),
-        "offer_kept": ("rtl/vector/vc_mem_send.v", "lock_q <= send_valid && !send_ready", "lock_q <= 1'b0"),
+        "write_split": ("rtl/control/cu_send.v", "open ? 2'd2 : sig_valid", "sig_valid"),
+        "offer_kept": ("rtl/control/cu_send.v", "lock_q <= send_valid && !send_ready", "lock_q <= 1'b0"),
         "signal_last": (
-            "rtl/vector/vc_mem_send.v",
+            "rtl/control/cu_send.v",
             "sig_valid ? 2'd0 : req_valid ? 2'd1 : 2'd2;",
             "drain_valid ? 2'd2 : sig_valid ? 2'd0 : 2'd1;",
         ),

@@ -79,7 +79,7 @@ module tb_mag #(
     input  wire [31:0] lfsr_seed,
     input  wire        play,          // rising edge loads stim.hex and starts
     input  wire        dump,          // rising edge writes cap.hex and ax.hex
-    input  wire [15:0] n_play,        // flits of the script
+    input  wire [15:0] n_play,        // flits of the script, taken with play
     input  wire [31:0] goal,          // outbound flits that end the run
     output reg         done,
     output reg  [31:0] n_cap,
@@ -107,7 +107,7 @@ module tb_mag #(
     reg          out_busy;
     wire         lost;
 
-    reg  [15:0]  at, gap_left;
+    reg  [15:0]  at, n_q, gap_left;
     reg          running, play_q;
     reg  [31:0]  cycle, lfsr;
     reg  [15:0]  acks;
@@ -120,7 +120,7 @@ module tb_mag #(
         play_q <= play;
         lfsr   <= {lfsr[30:0], lfsr[31] ^ lfsr[21] ^ lfsr[1] ^ lfsr[0]};
         if (!rst_n) begin
-            in_valid <= 1'b0; running <= 1'b0; done <= 1'b0; at <= 16'd0; gap_left <= 16'd0;
+            in_valid <= 1'b0; running <= 1'b0; done <= 1'b0; at <= 16'd0; n_q <= 16'd0; gap_left <= 16'd0;
             cycle <= 32'd0; acks <= 16'd0; n_cap <= 32'd0; n_ax <= 32'd0; lfsr <= 32'h1;
             first_in <= 32'd0; last_in <= 32'd0; n_lost <= 32'd0; n_held <= 32'd0; out_busy <= 1'b1;
         end else begin
@@ -128,7 +128,7 @@ module tb_mag #(
             out_busy <= draw < {1'b0, busy_pct} + {3'd0, busy_pct[6:2]};
             if (play && !play_q) begin
                 $readmemh("stim.hex", stim);
-                running <= 1'b1; done <= 1'b0; at <= 16'd0; acks <= 16'd0;
+                running <= 1'b1; done <= 1'b0; at <= 16'd0; n_q <= n_play; acks <= 16'd0;
                 n_cap <= 32'd0; n_ax <= 32'd0; n_lost <= 32'd0; n_held <= 32'd0; gap_left <= 16'd0;
                 lfsr <= lfsr_seed | 32'd1;
             end else begin
@@ -139,7 +139,7 @@ module tb_mag #(
                 if (in_valid && in_busy) n_held <= n_held + 32'd1;
                 if (!in_valid || !in_busy) begin
                     in_valid <= 1'b0;
-                    if (running && at != n_play) begin
+                    if (running && at != n_q) begin
                         if (gap_left < nxt[303:288]) gap_left <= gap_left + 16'd1;
                         else if (acks >= nxt[319:304]) begin
                             in_valid <= 1'b1;
@@ -159,7 +159,7 @@ module tb_mag #(
                 else if (ar_take) ax[n_ax[13:0]] <= {1'b0, cycle, ar_len, ar_addr};
                 n_ax <= n_ax + {31'd0, aw_take} + {31'd0, ar_take};
                 if (lost) n_lost <= n_lost + 32'd1;
-                done <= running && at == n_play && !in_valid && n_cap >= goal;
+                done <= running && at == n_q && !in_valid && n_cap >= goal;
             end
         end
     end

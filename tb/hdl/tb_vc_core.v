@@ -7,6 +7,7 @@
 //   O c flit   flit left the core            A c       instruction accepted
 //   D c x      exec_done {fault, result}     I c flit  stimulus of data.hex entered
 //   R c        read request accepted         P c       read response consumed
+//   N c x      with D: {lane beats, hazard stalls, L1-port stalls, fill words, drain words} so far
 // Control word: [11:0] cycles to wait before, [12] wait until as many
 // completions as [31:16] were seen, [13] the same for DATA_RECEIVED, [14] the
 // same for read requests sent, [15] the same for instructions accepted.
@@ -183,6 +184,9 @@ module tb_vc_core #(
     wire rdreq = dut.send_valid && dut.send_ready && (dut.send_flit[271:268] == 4'h0);
     wire rdrsp = dut.recv_valid && dut.recv_ready && (dut.recv_flit[271:268] == 4'h2);
 
+    wire [159:0] counts = {dut.u_seq.u_env.n_beats_q, dut.u_seq.u_env.n_stalls_q, dut.u_mem.stat_port_stalls,
+                           dut.u_mem.stat_fill_words, dut.u_mem.stat_drain_words};
+
     reg [7:0] idle_q;
 
     always @(posedge clk) begin
@@ -268,6 +272,7 @@ module tb_vc_core #(
                 if (out_take) $fwrite(trace, "O %0d %h\n", now_q, out_flit);
                 if (acc) $fwrite(trace, "A %0d\n", now_q);
                 if (dut.exec_done) $fwrite(trace, "D %0d %h\n", now_q, {3'd0, dut.exec_fault, dut.exec_result});
+                if (dut.exec_done) $fwrite(trace, "N %0d %h\n", now_q, counts);
                 if (rdreq) $fwrite(trace, "R %0d\n", now_q);
                 if (rdrsp) $fwrite(trace, "P %0d\n", now_q);
                 if (take_d) $fwrite(trace, "I %0d %h\n", now_q, dhead[287:0]);

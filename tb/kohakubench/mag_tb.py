@@ -11,7 +11,7 @@ from typing import Any
 
 from kohakubench import checks, clocks, seed
 from kohakubench.dram import DRAM_PUBLIC, Dram
-from kohakubench.mag_model import APERTURE, RD_RESP, WORD, WR_ACK, Flit, MagModel
+from kohakubench.mag_model import APERTURE, RD_RESP, WORD, WR_ACK, Flit, MagModel, read_request
 
 SOURCES = [
     "rtl/common/ram_sdp.v",
@@ -200,6 +200,21 @@ class MagTb:
             )
         checks.true("memory image", True)
         checks.equal("AXI violations", self.dram.count("err_count"), 0)
+
+    async def compare_stage(self, *, dram: bool = True) -> None:
+        """The whole staging store, read through the port; the DRAM image as well unless ``dram`` is False."""
+        n = min(256, self.stage_bytes // WORD)
+        await self.play(
+            [
+                read_request(UNITS[k % 4], k & 255, self.staged(n * WORD * k), n, port=self.port)
+                for k in range(self.stage_bytes // WORD // n)
+            ],
+            compare=False,
+            limit=400_000,
+        )
+        self.compare_flits()
+        if dram:
+            await self.compare_memory()
 
     # ------------------------------------------------------------ registers
     async def register(self, addr: int, *, write: bool = False) -> int:

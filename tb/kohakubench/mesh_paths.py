@@ -254,7 +254,7 @@ async def peer_transfer(ctl: Controller, sim: InSim, n: int) -> None:
     The core acknowledges each burst to the controller, then a kernel writes its L1 back.
     """
     rng = np.random.default_rng(n)
-    gm = gn = 8
+    gm, gn = (8, 8) if n <= 64 else (16, 10)
     a = rng.standard_normal((4 * gm, 32)).astype(np.float16)
     b = rng.standard_normal((4 * gn, 32)).astype(np.float16)
     await _load(sim, a, b)

@@ -18,7 +18,7 @@ LAYER = "L1"
 
 
 def assemble(programs: Iterable[UnitProgram], machine: MachineSpec) -> list[UnitWork]:
-    """Payloads and modelled cycles of every program.
+    """Payloads of every program and the cycles it takes at most.
 
     Raises:
         EncodeError: a value its field cannot hold; the message starts with the instruction.
@@ -29,7 +29,7 @@ def assemble(programs: Iterable[UnitProgram], machine: MachineSpec) -> list[Unit
         words = tuple(
             Words(
                 tuple(encode(i, machine) for i in p.instructions),
-                cost.total(p.instructions, machine, loaded),
+                cost.at_most(p.instructions, machine, loaded),
                 u.engine,
             )
             for p in u.passes

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// vc_mem_send: order of the core's outbound flits: DATA_RECEIVED signals, then
-// read requests, then drain flits. Nothing goes between a write descriptor and
-// its last data flit (docs/spec/vector.md 9.1, 10).
+// cu_send: order of a unit's outbound flits: DATA_RECEIVED signals, then read
+// requests, then writes and bursts (docs/spec/cluster.md 5.5, docs/spec/vector.md
+// 9.1, 10).
 //
 // Combinational. A flit that was offered and not taken stays offered: the choice
 // is kept until its transfer. With `open` = 1 a memory write has begun: its data
 // flits come without waiting for anything else.
 `default_nettype none
 
-module vc_mem_send (
+module cu_send (
     input  wire         clk,
     input  wire         rst_n,
 
