@@ -150,6 +150,32 @@ def test_tensor_refusals(a: np.ndarray, b: np.ndarray, knobs: dict[str, int], me
         ktpu.matmul(a, b, **knobs)
 
 
+X = np.ones((4, 16))
+WRONG = {
+    "machine by name": (lambda: ktpu.compile(ktpu.silu(X), "mm_mesh"), "a machine is needed, .* got str 'mm_mesh'"),
+    "array for a call": (lambda: ktpu.compile(X, ktpu.machine("mm_mesh")), "a call is needed, .* got ndarray"),
+    "device by name": (lambda: ktpu.run(ktpu.silu(X), "model:mm_mesh"), "a device is needed, .* got str"),
+    "plain function": (lambda: ktpu.call(abs, X), "abs> is no kernel; decorate it"),
+    "tiling of floats": (lambda: ktpu.matmul(X, X, gm=4.0, gn=4, nk=1), "gm = 4.0; .* give an integer"),
+    "step as a word": (lambda: ktpu.elementwise({"x": X}, ["silu"]), "step 'silu'; a step is an operation and"),
+    "operands as a word": (lambda: ktpu.elementwise({"x": X}, [("silu", "x")]), "a step is an operation and"),
+    "unknown operand": (lambda: ktpu.elementwise({"x": X}, [("add", ("x", "b"))]), "add reads 'b'; the operands are x"),
+    "one axis": (lambda: ktpu.softmax(X[0]), "x has 1 axes; it takes 2"),
+    "three axes": (lambda: ktpu.silu(X[None]), "x has 3 axes; it takes 1 to 2"),
+    "eps as a name": (lambda: ktpu.rmsnorm(X, X[0], eps="x"), "could not convert string to float"),
+    "scale as a name": (lambda: ktpu.linear(X, X, scale="x"), "could not convert string to float"),
+    "option of the RTL": (lambda: ktpu.open("rtl:mm_mesh", wave=True), "no option wave; there are: waves, "),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_use(name: str) -> None:
+    """What a newcomer gets wrong is answered with what was meant to be there."""
+    use, message = WRONG[name]
+    with pytest.raises(ValueError, match=message):
+        use()
+
+
 def graph_of(*ops: Op, **values: tuple[str, tuple[int, int], str]) -> Graph:
     graph = Graph()
     for name, (dtype, shape, role) in values.items():

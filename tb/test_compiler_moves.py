@@ -17,9 +17,12 @@ from kohakutpu.machine_spec import MachineSpec, MeshSpec
 from kohakutpu.model.machine import Machine
 from kohakutpu.program.moves import Move, encode, text
 from kohakutpu.schedule.conversion import Placed, conv_quantise, conversion
+from kohakutpu.schedule.ir import Operand
 from kohakutpu.schedule.layout import Entry, Flat, MxEntry, Tile
 from kohakutpu.schedule.layout_conv import ConvEntry, MxConv
-from kohakutpu.schedule.tiers import DRAM, L2, NEAR, Tiers, global_addr
+from kohakutpu.schedule.placement import place
+from kohakutpu.schedule.planner import Need
+from kohakutpu.schedule.tiers import DRAM, L2, NEAR, global_addr
 from kohakutpu.walks import Dim, Walk, contiguous
 
 pytestmark = pytest.mark.unit
@@ -295,26 +298,28 @@ def test_global_addresses() -> None:
     assert global_addr(2 << 20, 0, DRAM, SPEC, 0) == 2 << 20
 
 
+def wanted(name: str, nbytes: int, tier: str = "", converted: int = 0) -> dict[str, Need]:
+    return {name: Need(Operand(name, "temp", (1, 1), tier), Flat(), nbytes, converted=converted)}
+
+
 def test_the_store_is_filled_exactly_and_not_beyond() -> None:
-    tiers = Tiers(SPEC)
-    first = tiers.place("weights", (2 << 20) - 256, L2)
-    second = tiers.place("row", 256, L2)
-    assert (first, second) == (STAGE, STAGE + (2 << 20) - 256)
-    with pytest.raises(CompileError, match=r"scratch: 256 bytes .* in tier l2 live: weights 2096896, row 256"):
-        tiers.place("scratch", 1, L2)
-    assert tiers.place("scratch", 1, L2, proposed=True) == 0
-    assert tiers.staging_full == 1
-    tiers.release(second)
-    assert tiers.place("again", 100, L2, proposed=True) == second
-    assert tiers.staging_full == 1
-    with pytest.raises(CompileError, match="nothing was placed at 0x7"):
-        tiers.release(7)
-    assert tiers.stats()[L2]["largest_free"] == 0
+    """An author's granule too many is refused with the sizes, a proposed one goes to DRAM and is counted."""
+    full = wanted("weights", (2 << 20) - 256, L2) | wanted("row", 256, L2)
+    placed = place({**full, **wanted("scratch", 1, converted=1)}, [], SPEC)
+    assert [placed.buffers[n].address for n in full] == [STAGE, STAGE + (2 << 20) - 256]
+    assert placed.buffers["scratch"].address == 0
+    assert placed.staging_full == 1
+    with pytest.raises(CompileError, match=r"scratch: 256 bytes .* at once: weights 2096896, row 256, scratch 1"):
+        place({**full, **wanted("scratch", 1, L2)}, [], SPEC)
+    room = place({**wanted("weights", (2 << 20) - 256, L2), **wanted("again", 100, converted=1)}, [], SPEC)
+    assert room.buffers["again"].address == STAGE + (2 << 20) - 256
+    assert room.staging_full == 0
 
 
 def test_a_machine_without_a_store() -> None:
-    tiers = Tiers(SPEC.with_(stage_bytes=0), mesh=1)
-    assert tiers.place("a", 100, L2, proposed=True) == 1 << 36
-    assert tiers.staging_full == 1
-    with pytest.raises(CompileError, match="no staging store; place the buffer in dram"):
-        tiers.place("b", 100, L2)
+    """Nothing is proposed for a store that is not there; an author who asks for it is told."""
+    bare = SPEC.with_(stage_bytes=0)
+    placed = place(wanted("a", 100, converted=1), [], bare)
+    assert (placed.buffers["a"].address, placed.staging_full) == (0, 0)
+    with pytest.raises(CompileError, match="b: tier l2: machine moves has no staging store; place the buffer in dram"):
+        place(wanted("b", 100, L2), [], bare)

@@ -184,20 +184,6 @@ def test_constant_in_a_slot_the_machine_does_not_list() -> None:
             ktpu.compile(call, narrow, fuse=fuse)
 
 
-def test_reduction_over_a_product() -> None:
-    """The result of a product lies in tiles; reducing its rows is refused with the reason."""
-    graph = Graph()
-    graph.value(Value("x", "fp16", (16, 32), "in"))
-    graph.value(Value("w", "fp16", (16, 32), "in"))
-    graph.value(Value("z", "fp16", (16, 16), "temp"))
-    graph.value(Value("m", "e8m15", (16, 1), "temp"))
-    graph.value(Value("y", "fp16", (16, 16), "out"))
-    graph.ops += [Op("contract", ("x", "w"), "z"), Op("row_max", ("z",), "m"), Op("sub", ("z", "m"), "y")]
-    call = Call(Trace("rows", graph, {}), {"x": half(16, 32), "w": half(16, 32)})
-    with pytest.raises(CompileError, match="rows of a product are reduced, but its result lies in tiles"):
-        ktpu.compile(call, spec(ONE))
-
-
 def test_product_that_is_also_a_result() -> None:
     """A product somebody else reads keeps its place in memory."""
     graph = Graph()

@@ -178,7 +178,23 @@ def unswept(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
 def view_in_contraction(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
     for i, j in units(a.tiles(gm), b.tiles(gn)):
         acc = tile(gm, gn, nk)
-        acc += a.rows_from(4)[i, 0] @ b[j, 0]
+        acc += a.as_rows(4)[i, 0] @ b[j, 0]
+
+
+def swept_where_written(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
+    t = temp(M, N)
+    for i, j in units(a.tiles(gm), b.tiles(gn)):
+        acc = tile(gm, gn, nk)
+        acc += a[i, 0] @ b[j, 0]
+        t[i, j] <<= acc
+        other = tile(gm, gn, nk)
+        other += t[i, 0] @ b[j, 0]
+        c[i, j] <<= other
+
+
+def split_without_route(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
+    for _i, _j in units(a.tiles(gm), b.tiles(gn)):
+        tile(gm, gn, nk, split=2)
 
 
 def periodic_in_contraction(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
@@ -255,7 +271,9 @@ def untouched(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
         (region_empty, "region0 is read before it was filled"),
         (knob_zero, r"gn of tile\(\) is 0; it must be at least 1"),
         (unswept, "nothing was swept into it"),
-        (view_in_contraction, "a rows_from view cannot be indexed by the cluster"),
+        (view_in_contraction, "a as_rows view cannot be indexed by the cluster"),
+        (swept_where_written, r"acc1 sweeps t0\[i0, 0\], which t0\[i0, i1\] writes in the same stage"),
+        (split_without_route, r"tile\(split=2, route=''\): partial sums, at least 1, and with more than one the route"),
         (periodic_in_contraction, "a repeated view cannot be indexed by the cluster"),
         (plain_assignment, r"rebinds nothing on the machine; write c\[...\] <<= ..."),
         (fold_in_epilogue, r"row_sum\(\) in a fused epilogue: a tile's rows are not whole"),

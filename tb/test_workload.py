@@ -47,7 +47,7 @@ def test_module_counts() -> None:
 
 def close(value: float, published: str) -> None:
     """``value`` rounded to as many digits as ``published`` has is ``published``."""
-    digits = len(published.split("e")[0].replace(".", ""))
+    digits = len(published.partition("e")[0].replace(".", ""))
     assert f"{value:.{digits - 1}e}".replace("e+", "e").replace("e0", "e") == published
 
 

@@ -5,9 +5,16 @@
 >>> program = ktpu.compile(ktpu.matmul(a, b), ktpu.machine("mm_mesh"))
 >>> device = ktpu.open("rtl:mm_mesh")
 >>> device.run(program.artifact)
+
+or leave arrays on the device and let their operators do it:
+
+>>> device = ktpu.open("model")
+>>> x, w = ktpu.tensor(a, device), ktpu.tensor(b, device)
+>>> (x @ w).relu().numpy()
 """
 
 from kohakutpu.tensor import (
+    Tensor,
     add,
     call,
     elementwise,
@@ -20,22 +27,28 @@ from kohakutpu.tensor import (
     linear_bias,
     linear_silu,
     matmul,
+    matmul_batched,
     mul,
     relu,
     rmsnorm,
+    sigmoid,
     silu,
     softmax,
 )
 from ktpu.compiling import Compiled, compile, read_output
-from ktpu.devices import TargetError, machine, machines, open
+from ktpu.costing import cost
+from ktpu.devices import TargetError, TensorDevice, machine, machines, open, tensor
 from ktpu.running import run
 
 __all__ = [
     "Compiled",
     "TargetError",
+    "Tensor",
+    "TensorDevice",
     "add",
     "call",
     "compile",
+    "cost",
     "elementwise",
     "exp",
     "geglu",
@@ -48,12 +61,15 @@ __all__ = [
     "machine",
     "machines",
     "matmul",
+    "matmul_batched",
     "mul",
     "open",
     "read_output",
     "relu",
     "rmsnorm",
     "run",
+    "sigmoid",
     "silu",
     "softmax",
+    "tensor",
 ]

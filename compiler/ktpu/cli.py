@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from kohakuabi import Artifact, ArtifactError
 from kohakudriver import Device, DriverError
+from ktpu.numerics_command import numerics
 
 if TYPE_CHECKING:
     from ktpu.replay import ReplayReport
@@ -194,6 +195,41 @@ def show(file: Annotated[Path, typer.Argument(help="artifact")]) -> None:
             console.print(f"  ({p.node[0]},{p.node[1]}) {p.position:>4}  {shown}", markup=False)
 
 
+@app.command()
+def explain(
+    kernel: Annotated[str, typer.Argument(help="kernel of the library, or file.py:name")],
+    shape: Annotated[list[str], typer.Option(help="extents, M=256,N=1280; batch=4 for leading axes")],
+    machine: Annotated[str, typer.Option(help="machine to compile for")] = "mm_mesh",
+    knob: Annotated[list[str] | None, typer.Option(help="knobs of the kernel, gm=8")] = None,
+    fuse: Annotated[str, typer.Option(help="epilogues on the arriving tile: auto, require or never")] = "auto",
+    profile: Annotated[str, typer.Option(help="prices of the cost model: default or ref")] = "default",
+    full: Annotated[bool, typer.Option(help="every instruction and round")] = False,
+    html: Annotated[Path | None, typer.Option(help="also write one page with pictures")] = None,
+) -> None:
+    """Show what the compiler makes of a kernel, level by level, and why."""
+    import ktpu
+    from ktpu import explain_call
+    from ktpu.explain import gather, sections
+    from ktpu.explain_print import show as print_sections
+
+    try:
+        named = explain_call.find(kernel)
+        knobs = {n: explain_call.knob(v) for n, v in explain_call.pairs("--knob", knob or []).items()}
+        call = explain_call.build(named, explain_call.pairs("--shape", shape), knobs)
+        compiled = ktpu.compile(call, ktpu.machine(machine), fuse=fuse)
+        found = gather(compiled, name=named.text, trace=named.kernel.trace(**knobs).text(), profile=profile)
+        print_sections(sections(found, full=full), console)
+        if html is not None:
+            from ktpu.explain_html import page
+
+            html.write_text(page(found), encoding="utf-8")
+            console.print(f"{html}: {html.stat().st_size:,} bytes", markup=False)
+    except ModuleNotFoundError as err:
+        raise _fail(f"--html needs the package {err.name}; pip install {err.name}") from err
+    except (ValueError, OSError) as err:
+        raise _fail(err) from err
+
+
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
 def run(
     ctx: typer.Context,
@@ -213,3 +249,6 @@ def gen(check: Annotated[bool, typer.Option(help="only tell whether anything is 
     from kohakutpu.gen import main
 
     raise typer.Exit(main(["--check"] if check else []))
+
+
+app.command()(numerics)

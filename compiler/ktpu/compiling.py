@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kohakuabi import Artifact, Image, Output
 from kohakutpu.dispatch import link
+from kohakutpu.errors import CompileError
 from kohakutpu.graph import requests
+from kohakutpu.graph.lower import buffers
 from kohakutpu.ints import up
+from kohakutpu.kernels import Trace
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import Move, UnitProgram, assemble, assemble_moves
 from kohakutpu.program.moves import text as move_text
 from kohakutpu.schedule import (
-    Band,
+    AnyBand,
     LaneOptions,
     Schedule,
     VectorBand,
@@ -24,7 +28,9 @@ from kohakutpu.schedule import (
     plan,
 )
 from kohakutpu.schedule.layout import F16
+from kohakutpu.schedule.requantise import Requantise
 from kohakutpu.tensor import Call
+from ktpu.prelude import Step, prelude
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,19 @@ class Compiled:
             moves = self.moves[number] if self.moves else ()
             parts += ["\n".join(["mover", *(f"  {move_text(m)}" for m in moves)])] if moves else []
             parts += [u.text() for u in band]
+        behind = self.moves[len(self.programs)] if len(self.moves) > len(self.programs) else ()
+        parts += ["\n".join(["mover", *(f"  {move_text(m)}" for m in behind)])] if behind else []
         return "\n\n".join(parts)
+
+
+def expect(what: str, given: object, kind: type, example: str) -> None:
+    """Refuse an argument of another type.
+
+    Raises:
+        kohakutpu.errors.CompileError: naming both and an example.
+    """
+    if not isinstance(given, kind):
+        raise CompileError(f"{what} is needed, such as {example}; got {type(given).__name__} {given!r:.60}")
 
 
 def compile(
@@ -75,6 +93,8 @@ def compile(
     interleave: int = 0,
     group: int = 1,
     pass_budget: int | None = None,
+    convert: str = "auto",
+    reuse_temps: bool = True,
 ) -> Compiled:
     """Compile ``call`` for ``machine``.
 
@@ -87,12 +107,52 @@ def compile(
         interleave, group: steps of a vector kernel that alternate (0: as many as fit), and words of a chain
             group (1, 2, 4); no result depends on them.
         pass_budget: instructions a program (1..stage_flits).
+        convert: what brings tiles into rows: "mover", "cores", or "auto" for the mover where it can.
+        reuse_temps: temps that are never alive together may share bytes; it changes no result.
 
     Raises:
-        kohakutpu.errors.CompileError: naming the object, the value, the limit and the fix.
+        kohakutpu.errors.CompileError: naming the object, the value, the limit and the fix; a call on device
+            arrays, which only their device can place.
     """
-    schedule = plan(
-        requests(call.trace.graph),
+    expect("a call", call, Call, "ktpu.matmul(a, b)")
+    expect("a machine", machine, MachineSpec, 'ktpu.machine("mm_mesh")')
+    schedule = scheduled(
+        call.trace,
+        machine,
+        clusters=clusters,
+        cores=cores,
+        occupancy=occupancy,
+        emit_fuse=emit_fuse,
+        fuse=fuse,
+        interleave=interleave,
+        group=group,
+        pass_budget=pass_budget,
+        convert=convert,
+        reuse_temps=reuse_temps,
+    )
+    packed = pack_operands(schedule, call.values)
+    images = [Image(schedule.buffers[n].address, data, n) for n, data in packed.items()]
+    return finished(call, machine, schedule, images, knobs={"emit_fuse": emit_fuse, "fuse": fuse})
+
+
+def scheduled(
+    trace: Trace,
+    machine: MachineSpec,
+    *,
+    clusters: int | None = None,
+    occupancy: bool = True,
+    cores: int | None = None,
+    emit_fuse: bool = True,
+    fuse: str = "auto",
+    interleave: int = 0,
+    group: int = 1,
+    pass_budget: int | None = None,
+    convert: str = "auto",
+    reuse_temps: bool = True,
+) -> Schedule:
+    """The first half of :func:`compile`: bands, byte orders and places; options and errors are the same."""
+    return plan(
+        requests(trace.graph),
         machine,
         clusters=clusters,
         cores=cores,
@@ -101,11 +161,33 @@ def compile(
         fuse=fuse,
         lanes=LaneOptions(interleave, group),
         pass_budget=pass_budget,
+        convert=convert,
+        adjacent=trace.graph.adjacent,
+        buffers=buffers(trace.graph),
+        reuse_temps=reuse_temps,
     )
-    programs = emit(schedule, machine)
-    moves = emit_moves(schedule, machine)
-    packed = pack_operands(schedule, dict(call.operands))
-    images = [Image(schedule.buffers[n].address, data, n) for n, data in packed.items()]
+
+
+def finished(
+    call: Call,
+    machine: MachineSpec,
+    schedule: Schedule,
+    images: Sequence[Image],
+    *,
+    knobs: Mapping[str, object],
+    before: Sequence[Step] = (),
+) -> Compiled:
+    """The second half: unit programs and the artifact of a schedule whose buffers have their final addresses.
+
+    Args:
+        images: what loading the artifact writes.
+        knobs: options to note in the artifact.
+        before: what brings operands into their byte orders.
+    """
+    earlier = prelude(before, machine)
+    programs = [*earlier.programs, *emit(schedule, machine)]
+    first, *later = emit_moves(schedule, machine)
+    moves = [*earlier.moves, [*earlier.rest, *first], *later]
     outputs = [
         Output(b.name, b.address, up(from_key(b.layout).nbytes(b.shape), machine.word_bytes), b.layout, b.shape)
         for b in schedule.buffers.values()
@@ -114,7 +196,7 @@ def compile(
     meta = {
         "kernel": call.trace.kernel,
         "extents": call.trace.extents,
-        "knobs": {**call.trace.knobs, "emit_fuse": emit_fuse, "fuse": fuse},
+        "knobs": {**call.trace.knobs, **knobs},
         "schedule": schedule.text(),
         "notes": list(schedule.notes),
         "counters": {
@@ -123,9 +205,9 @@ def compile(
             **(_moved(schedule, moves) if schedule.conversions else {}),
         },
     }
-    arrivals = [_arrivals(band) for band in schedule.bands]
+    arrivals = [*({} for _ in earlier.programs), *(_arrivals(band) for band in schedule.bands)]
     work = [assemble(band, machine) for band in programs]
-    passes = [assemble_moves(before) for before in moves]
+    passes = [assemble_moves(between) for between in moves]
     artifact = link(machine, work, images, outputs, meta, arrivals, passes)
     return Compiled(call, machine, schedule, programs, artifact, tuple(map(tuple, moves)))
 
@@ -133,13 +215,13 @@ def compile(
 def _moved(schedule: Schedule, moves: list[list[Move]]) -> dict[str, int]:
     """Counters of what the mover does for the program (docs/spec/compiler.md 7.4)."""
     return {
-        "quantised": len(schedule.conversions),
+        "quantised": sum(isinstance(c, Requantise) for c in schedule.conversions),
         "moves": sum(len(before) for before in moves),
         "staging_full": schedule.staging_full,
     }
 
 
-def _arrivals(band: Band | VectorBand) -> dict[tuple[str, int], int]:
+def _arrivals(band: AnyBand) -> dict[tuple[str, int], int]:
     """Burst acknowledgements the band waits for, a receiver."""
     return {("VC", unit): band.acks for unit in band.nodes} if isinstance(band, VectorBand) else {}
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kohakudriver import Device, DriverError
-from kohakutpu.tensor import Call, KernelCall
-from ktpu.compiling import compile, read_output
-from ktpu.devices import machine
+from kohakudriver import Device
+from kohakutpu.tensor import Call
+from ktpu.compiling import expect
+from ktpu.devices import TensorDevice, machine
+from ktpu.runtime import Runtime
 
 
 def run(call: Call, device: Device, **options: int | str | bool) -> dict[str, npt.NDArray[np.float16]]:
@@ -25,13 +26,7 @@ def run(call: Call, device: Device, **options: int | str | bool) -> dict[str, np
         kohakutpu.errors.CompileError: what the compiler refuses.
         kohakudriver.DriverError: a run that ended in a fault; the message shows the faulting instruction.
     """
-    program = compile(call, machine(device.name), **options)  # type: ignore[arg-type]
-    result = device.run(program.artifact)
-    if result.failed:
-        raise DriverError("\n".join(result.problems()))
-    shapes = call.shapes if isinstance(call, KernelCall) else {}
-    out = {}
-    for o in program.artifact.outputs:
-        values = read_output(o, device.read(o.address, o.nbytes))
-        out[o.name] = values.reshape(shapes.get(o.name, values.shape))
-    return out
+    expect("a device", device, Device, 'ktpu.open("model")')
+    expect("a call", call, Call, "ktpu.matmul(a, b)")
+    runtime = device.runtime if isinstance(device, TensorDevice) else Runtime(device, machine(device.name))
+    return {name: result.numpy() for name, result in runtime.execute(call, **options).items()}

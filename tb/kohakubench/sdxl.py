@@ -249,7 +249,8 @@ def unet(net: Network) -> dict[str, int]:
         parts.append(net.linear(net.pass_over("silu", net.linear(given, EMBEDDING)), EMBEDDING))
     embedding = net.pass_over("embedding_sum", *parts)
     x = net.conv(latent, WIDTHS[0])
-    skips, spent = [x], {}
+    skips: list[Activation] = [x]
+    spent: dict[str, int] = {}
 
     def attended(place: str, x: Activation, depth: int) -> Activation:
         before = len(net.modules)

@@ -21,7 +21,7 @@ from kohakubench.bench import ROOT
 
 PLAN = ROOT / "tb" / "testplan.toml"
 PAGES = ROOT / "docs" / "spec"
-PLANNED = ("fabric", "cluster", "memory", "vector", "numerics", "compiler")
+PLANNED = ("fabric", "cluster", "memory", "vector", "numerics", "compiler", "kernels")
 """Pages whose obligations the plan has to cover."""
 
 _KEYS = {"page", "starts", "tests", "open", "part"}

@@ -53,8 +53,8 @@ def call(
 
 def expected(mlp: Call) -> npt.NDArray[np.uint16]:
     """Both layers by the reference arithmetic on whole matrices."""
-    hidden = reference(mlp.operands["x"], mlp.operands["w1"])
-    return reference(hidden.view(np.float16), mlp.operands["w2"])
+    hidden = reference(mlp.values["x"], mlp.values["w1"])
+    return reference(hidden.view(np.float16), mlp.values["w2"])
 
 
 # ------------------------------------------------------------------ two programs put together by hand

@@ -51,7 +51,7 @@ def link(
 
     Args:
         arrivals: per band, the burst acknowledgements of each receiver that its first round waits for.
-        moves: per band, the mover passes before it.
+        moves: per band, the mover passes before it; one more list goes behind the last band.
 
     Raises:
         CompileError: a unit the machine does not have, an empty program, conflicting images, a program for
@@ -76,6 +76,9 @@ def link(
             head = []
             payloads += [w for p in group for w in p.payloads]
             cycles.append(sum(p.cycles for p in group))
+    for passes, cost in move_rounds(moves[len(bands)], machine) if len(moves) > len(bands) else []:
+        steps += [*passes, Barrier()]
+        cycles.append(cost)
     info = dict(meta or {})
     info["counters"] = {
         **info.get("counters", {}),

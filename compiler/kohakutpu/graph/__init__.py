@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """L3: which buffers exist and who reads them (docs/spec/compiler.md 4)."""
 
+from kohakutpu.graph.check import verify
 from kohakutpu.graph.interpret import interpret
-from kohakutpu.graph.ir import Graph, Op, Value, verify
-from kohakutpu.graph.lower import contractions, requests
+from kohakutpu.graph.ir import Graph, Matrix, Op, Value
+from kohakutpu.graph.lower import buffers, contractions, requests
 
 LAYER = "L3"
 
-__all__ = ["Graph", "Op", "Value", "contractions", "interpret", "requests", "verify"]
+__all__ = ["Graph", "Matrix", "Op", "Value", "buffers", "contractions", "interpret", "requests", "verify"]

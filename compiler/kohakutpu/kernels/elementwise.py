@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from kohakutpu.chain import ARITY, COMPARES, FOLDS
 from kohakutpu.errors import CompileError
@@ -39,7 +40,8 @@ def elementwise(shapes: dict[str, tuple[int, int]], steps: Sequence[Step], name:
     graph.value(Value(result, "fp16", (rows, columns), "out"))
     f = Formula(graph)
     before = ""
-    for position, (op, args) in enumerate(steps):
+    for position, step in enumerate(steps):
+        op, args = _step(step, shapes)
         if PREVIOUS in args and not before:
             raise CompileError(f"elementwise: the first step, {op}, has no result before it")
         named = [before if a == PREVIOUS else a if isinstance(a, str) else float(a) for a in args]
@@ -55,3 +57,13 @@ def elementwise(shapes: dict[str, tuple[int, int]], steps: Sequence[Step], name:
             raise CompileError(f"elementwise: {op} with {len(args)} operands; known operations: {', '.join(known)}")
     verify(graph)
     return Trace(name or f"elementwise_{len(steps)}", graph, {"M": rows, "N": columns})
+
+
+def _step(step: object, shapes: dict[str, tuple[int, int]]) -> Step:
+    match step:
+        case (str(op), (*args,)):
+            for a in args:
+                if isinstance(a, str) and a != PREVIOUS and a not in shapes:
+                    raise CompileError(f"elementwise: {op} reads {a!r}; the operands are {', '.join(shapes)}")
+            return cast(Step, (op, tuple(args)))
+    raise CompileError(f'elementwise: step {step!r}; a step is an operation and its operands, ("add", ("a", 0.5))')

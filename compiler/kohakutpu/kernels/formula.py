@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kohakutpu.chain import FOLDS
 from kohakutpu.errors import CompileError
-from kohakutpu.graph import Graph, Op, Value
+from kohakutpu.graph import Graph, Matrix, Op, Value
+from kohakutpu.views import Spread
 
 LAYER = "L4"
 
@@ -15,6 +18,9 @@ LOG2E = math.log2(math.e)
 TANH_GELU = 2.0 * math.sqrt(2.0 / math.pi)
 TANH_CUBIC = 0.044715
 SIGMOID_GELU = 1.702
+
+Argument = tuple[str, Spread | None]
+"""A value, and how it is read; None for all of it."""
 
 
 @dataclass
@@ -44,11 +50,27 @@ class Formula:
         names = tuple(a if isinstance(a, str) else self.number(a) for a in args)
         shapes = [self.graph.values[n].shape for n in names]
         rows = max(s[0] for s in shapes)
-        columns = 1 if kind in ("row_max", "row_sum") else max(s[1] for s in shapes)
+        columns = 1 if kind in FOLDS else max(s[1] for s in shapes)
         if not out:
             out = self.fresh("t")
             self.graph.value(Value(out, "e8m15", (rows, columns), "temp"))
         self.graph.ops.append(Op(kind, names, out))
+        return out
+
+    def read(self, kind: str, args: Sequence[Argument], space: Matrix, out: str = "") -> str:
+        """Apply a lane operation to values, each read as it is or through a spread of ``space`` elements."""
+        shapes = [space if read else self.graph.values[name].shape for name, read in args]
+        inner = max(s[0] for s in shapes), max(s[1] for s in shapes)
+        fold, spread = kind in FOLDS, any(read for _, read in args)
+        if fold and inner[1] != space[1]:
+            inner = space  # the row value is repeated over the row before it is reduced
+        if not out:
+            out = self.fresh("t")
+            self.graph.value(Value(out, "e8m15", (inner[0], 1) if fold else inner, "temp"))
+        stated = fold and (spread or inner != shapes[0])
+        attrs = (("rows", inner[0]), ("cols", inner[1])) if stated else ()
+        reads = tuple(read for _, read in args) if spread else ()
+        self.graph.ops.append(Op(kind, tuple(name for name, _ in args), out, attrs, reads))
         return out
 
     # -------------------------------------------------------------- activations

@@ -55,7 +55,7 @@ def linear(
     v = "z"
     if scale is not None:
         left -= 1
-        v = lanes.op("mul", v, scale, out=out())
+        v = lanes.op("mul", v, float(scale), out=out())
     if bias:
         left -= 1
         v = lanes.op("add", v, "b", out=out())

@@ -20,7 +20,7 @@ from kohakutpu.program.instructions import (
     text,
 )
 from kohakutpu.program.moves import Move
-from kohakutpu.program.vector import build_image, run_cost, vector_program
+from kohakutpu.program.vector import build_image, run_cost, shortened, vector_program
 from kohakutpu.program.vector_work import LaneWork, Store, Stream, Walk, check_footprint
 
 LAYER = "L1"
@@ -52,6 +52,7 @@ __all__ = [
     "encode",
     "parse",
     "run_cost",
+    "shortened",
     "text",
     "unit_program",
     "vector_program",

@@ -34,7 +34,7 @@ from kohakutpu.program.vector_words import (
     Vst,
     Word,
 )
-from kohakutpu.program.vector_work import LaneWork, check_work, step_words
+from kohakutpu.program.vector_work import LaneWork, Walk, check_work, step_words
 
 LAYER = "L1"
 
@@ -281,9 +281,21 @@ def descriptors(work: LaneWork, machine: MachineSpec) -> Iterator[Instruction]:
     yield Desc(fixed, 0)
     yield Dims(fixed, 0, 1, count)
     for k, (_, walk) in enumerate(work.walks):
-        for dim in range(machine.vc_dims):
-            stride, bound = walk.dims[dim] if dim < len(walk.dims) else (0, 1)
+        for dim, (stride, bound) in enumerate(_all_dims(walk, machine)):
             yield Dims(fixed + 1 + k, dim, stride, bound)
+
+
+def _all_dims(walk: Walk, machine: MachineSpec) -> list[tuple[int, int]]:
+    return [walk.dims[d] if d < len(walk.dims) else (0, 1) for d in range(machine.vc_dims)]
+
+
+def shortened(work: LaneWork, machine: MachineSpec) -> Iterator[Instruction]:
+    """Descriptor writes ahead of a last RUN that moves fewer words: the dimensions that differ."""
+    for k, ((_, usual), walk) in enumerate(zip(work.walks, work.short, strict=False)):
+        pairs = zip(_all_dims(usual, machine), _all_dims(walk, machine), strict=True)
+        for dim, (old, new) in enumerate(pairs):
+            if old != new:
+                yield Dims(int(work.moving) + 1 + k, dim, *new)
 
 
 def vector_program(unit: int, work: LaneWork, machine: MachineSpec, budget: int) -> UnitProgram:
@@ -307,6 +319,8 @@ def vector_program(unit: int, work: LaneWork, machine: MachineSpec, budget: int)
     for run, addresses in enumerate(work.runs):
         bases = (work.shifts[run], *addresses) if work.moving else addresses
         out += [Desc(ad, at) for ad, at, old in zip(numbers, bases, before, strict=True) if at != old]
+        if run == len(work.runs) - 1:
+            out += shortened(work, machine)
         out.append(Run(0))
         before = bases
     return UnitProgram("VC", unit, tuple(Pass(tuple(out[i : i + budget])) for i in range(0, len(out), budget)))

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+import numpy as np
+import numpy.typing as npt
+
 from kohakutpu.chain import Chain
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv
@@ -36,6 +39,22 @@ class Walk:
     def words(self) -> int:
         """Words of one walk."""
         return prod(bound for _, bound in self.dims)
+
+    @property
+    def span(self) -> int:
+        """Bytes from the first word to the furthest one behind it."""
+        return sum(max(0, stride) * (bound - 1) for stride, bound in self.dims)
+
+    def contiguous(self, word_bytes: int) -> bool:
+        """True if the words lie one after another."""
+        return self.words == 1 or [d for d in self.dims if d[1] > 1] == [(word_bytes, self.words)]
+
+    def places(self) -> npt.NDArray[np.int64]:
+        """Bytes from the first word to every word, in order."""
+        out = np.zeros(1, dtype=np.int64)
+        for stride, bound in self.dims:
+            out = (np.arange(bound, dtype=np.int64)[:, None] * stride + out).reshape(-1)
+        return out
 
     @classmethod
     def run(cls, words: int, word_bytes: int) -> Walk:
@@ -91,6 +110,8 @@ class LaneWork:
             many as the registers hold. It changes no result.
         shifts: per RUN, the words by which the streams that move are further on; none if nothing moves.
         group: words of a chain group, 1 (FLAT), 2 or 4. It changes no result.
+        short: walks of every fill and drain of the last RUN where it moves fewer words; none otherwise. Its steps
+            go on over what its regions held before, and nothing of that is drained.
     """
 
     chain: Chain
@@ -101,6 +122,7 @@ class LaneWork:
     interleave: int = 0
     group: int = 1
     shifts: tuple[int, ...] = ()
+    short: tuple[Walk, ...] = ()
 
     @property
     def steps(self) -> int:
@@ -194,7 +216,10 @@ def _check_descriptors(work: LaneWork, machine: MachineSpec) -> None:
             f"{len(work.filled)} fills and {len(work.stores)} drains need {need} address descriptors with the {local} "
             f"for L1; the core has {machine.vc_desc}, read fewer operands or store an intermediate result"
         )
-    for name, walk in work.walks:
+    names = [name for name, _ in work.walks]
+    if work.short and len(work.short) != len(names):
+        raise CompileError(f"{len(work.short)} walks of a shorter run for {len(names)} fills and drains")
+    for name, walk in (*work.walks, *zip(names, work.short, strict=False)):
         if len(walk.dims) > machine.vc_dims:
             raise CompileError(f"{name}: a walk of {len(walk.dims)} dimensions; a descriptor has {machine.vc_dims}")
         if not 1 <= walk.words <= machine.vc_walk_max:
@@ -220,11 +245,11 @@ def _check_l1(work: LaneWork, machine: MachineSpec) -> None:
         last = max(r.offsets) + moved + size
         if r.l1 < 0 or min(r.offsets) < 0 or last > r.words:
             raise CompileError(f"{r.name}: a step reaches word {last} of a region of {r.words} words at {r.l1}")
-    for name, walk, words in [(s.name, s.fill, s.words) for s in work.streams] + [
-        (s.name, s.drain, s.words) for s in work.stores
-    ]:
-        if walk is not None and walk.words > words:
-            raise CompileError(f"{name}: {walk.words} words are moved, its region holds {words}")
+    held: list[Stream | Store] = [*work.filled, *work.stores]
+    walks = [walk for _, walk in work.walks]
+    for held_by, walk in (*zip(held, walks, strict=True), *zip(held, work.short, strict=False)):
+        if walk.words > held_by.words:
+            raise CompileError(f"{held_by.name}: {walk.words} words are moved, its region holds {held_by.words}")
     for a, b in pairwise(regions):
         if a.l1 + a.words > b.l1:
             raise CompileError(f"{a.name} ends at L1 word {a.l1 + a.words}, {b.name} starts at {b.l1}")

@@ -2,7 +2,7 @@
 """L2: where data lives and where work runs (docs/spec/compiler.md 5 to 8)."""
 
 from kohakutpu.schedule.emission import emit, emit_moves
-from kohakutpu.schedule.ir import Band, Buffer, Contraction, Elementwise, Operand, Schedule, VectorBand
+from kohakutpu.schedule.ir import AnyBand, Band, Buffer, Contraction, Elementwise, Operand, Schedule, VectorBand
 from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import from_key
 from kohakutpu.schedule.plan import Request, pack_operands, plan
@@ -11,6 +11,7 @@ from kohakutpu.schedule.tiles import Tiling
 LAYER = "L2"
 
 __all__ = [
+    "AnyBand",
     "Band",
     "Buffer",
     "Contraction",

@@ -54,7 +54,7 @@ def conversion(source: Placed, target: Placed, machine: MachineSpec) -> tuple[Mo
         CompileError: a conversion no move makes; names both orders, the reason and the way out.
     """
     a, b = source.order, target.order
-    if a == b and source.shape == target.shape:
+    if a == b and source.shape == target.shape and source.row_bytes == target.row_bytes:
         return ()
     if isinstance(a, MxEntry):
         raise _refused(a, b, "MXFP7 is never read back; keep the FP16 buffer")

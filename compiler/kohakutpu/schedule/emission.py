@@ -6,14 +6,17 @@ from __future__ import annotations
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import Move, Sweep, TileWork, UnitProgram, unit_program, vector_program
-from kohakutpu.schedule.ir import Band, Product, Schedule, VectorBand
+from kohakutpu.program.relayout import relayout_program
+from kohakutpu.schedule.blocks import entries
+from kohakutpu.schedule.ir import AnyBand, Band, Product, Schedule, VectorBand
 from kohakutpu.schedule.lanes import work_of
 from kohakutpu.schedule.layout import MxEntry, Tile, from_key
-from kohakutpu.schedule.requantise import Region, moves
+from kohakutpu.schedule.relayout import RelayoutBand
+from kohakutpu.schedule.requantise import Region, ToRows, moves
 
 LAYER = "L2"
 
-Instance = tuple[int, int]
+Instance = tuple[int, ...]
 
 
 def emit(schedule: Schedule, machine: MachineSpec) -> list[list[UnitProgram]]:
@@ -36,12 +39,15 @@ def emit(schedule: Schedule, machine: MachineSpec) -> list[list[UnitProgram]]:
 
 
 def emit_moves(schedule: Schedule, machine: MachineSpec) -> list[list[Move]]:
-    """Mover passes before every band, in order."""
-    out: list[list[Move]] = [[] for _ in schedule.bands]
+    """Mover passes before every band, in order, and behind the last one."""
+    out: list[list[Move]] = [[] for _ in (*schedule.bands, None)]
     for c in schedule.conversions:
-        value, operand = _region(schedule, c.value), _region(schedule, c.operand)
         rows = _region(schedule, c.rows) if c.rows else None
-        out[c.band] += moves(value, rows, operand, machine)
+        value = _region(schedule, c.value)
+        if isinstance(c, ToRows):
+            out[c.band] += moves(value, rows, _region(schedule, c.target), machine, c.window)
+        else:
+            out[c.band] += moves(value, rows, _region(schedule, c.operand), machine)
     return out
 
 
@@ -51,12 +57,18 @@ def _region(schedule: Schedule, name: str) -> Region:
 
 
 def _program(
-    band: Band | VectorBand, schedule: Schedule, machine: MachineSpec, unit: int, instances: list[Instance]
+    band: AnyBand, schedule: Schedule, machine: MachineSpec, unit: int, instances: list[Instance]
 ) -> UnitProgram:
+    if isinstance(band, RelayoutBand):
+        source, target = (schedule.buffers[n].address for n in (*band.reads, *band.writes))
+        moved = band.work(tuple(number for number, _ in instances), source, target)
+        return relayout_program(unit, moved, machine, schedule.pass_budget)
     if isinstance(band, VectorBand):
-        runs = tuple(_bases(band, schedule, i) for i, _ in instances)
-        shifts = tuple(band.shifts[i] for i, _ in instances) if band.shifts else ()
-        return vector_program(unit, work_of(band, runs, shifts), machine, schedule.pass_budget)
+        numbers = [number for number, _ in instances]
+        runs = tuple(_bases(band, schedule, i) for i in numbers)
+        shifts = tuple(band.shifts[i] for i in numbers) if band.shifts else ()
+        work = work_of(band, runs, shifts, ends=numbers[-1] == len(band.offsets) - 1)
+        return vector_program(unit, work, machine, schedule.pass_budget)
     return unit_program(band.engine, unit, _sweep(band, schedule, machine, instances), machine, schedule.pass_budget)
 
 
@@ -68,43 +80,38 @@ def _bases(band: VectorBand, schedule: Schedule, instance: int) -> tuple[int, ..
 
 
 def _sweep(band: Band, schedule: Schedule, machine: MachineSpec, instances: list[Instance]) -> Sweep:
-    numbers = {key: i for i, key in enumerate(band.instances())}
-    tiles = [
-        _tile(band, schedule, machine, key, numbers[key], slot)
-        for key in instances
-        for slot in range(len(band.products))
-    ]
+    tiles = [_tile(band, schedule, machine, key, slot) for key in instances for slot in range(len(band.products))]
     t = band.tiling
     resident = len(band.products) == 1 and band.products[0].b in band.resident
     return Sweep(t.gm, t.gn, t.nk, tuple(tiles), resident, band.emit_fuse)
 
 
-def _tile(band: Band, schedule: Schedule, machine: MachineSpec, key: Instance, number: int, slot: int) -> TileWork:
+def _tile(band: Band, schedule: Schedule, machine: MachineSpec, key: Instance, slot: int) -> TileWork:
     """One tile of one product; ``slot`` counts the products of an instance."""
     product = band.products[slot]
     a, b = (schedule.buffers[n] for n in (product.a, product.b))
-    a_order, b_order = from_key(a.layout), from_key(b.layout)
-    if not isinstance(a_order, MxEntry) or not isinstance(b_order, MxEntry):
+    if not all(isinstance(from_key(buffer.layout), MxEntry) for buffer in (a, b)):
         raise CompileError(f"a product reads mx entries, got {a.name} {a.layout}, {b.name} {b.layout}")
-    mo, no = key
-    entry = machine.mx_entry_bytes
-    result, to = _result(band, schedule, machine, product, key, number, slot)
+    result, to = _result(band, schedule, machine, product, key, slot)
+    first = tuple(entries(band, product, (a.shape, b.shape), key))
     return TileWork(
-        a=tuple(a.address + entry * a_order.entry_index(mo, s, band.chunks) for s in range(band.chunks)),
-        b=tuple(b.address + entry * b_order.entry_index(no, s, band.chunks) for s in range(band.chunks)),
+        a=tuple(a.address + machine.mx_entry_bytes * at for at, _ in first),
+        b=tuple(b.address + machine.mx_entry_bytes * at for _, at in first),
         result=result,
         to=to,
     )
 
 
 def _result(
-    band: Band, schedule: Schedule, machine: MachineSpec, product: Product, key: Instance, number: int, slot: int
+    band: Band, schedule: Schedule, machine: MachineSpec, product: Product, key: Instance, slot: int
 ) -> tuple[int, str]:
     """Where a tile goes: (byte address, "") in memory, or (byte offset, unit)."""
+    mo, no, *ko = key
     if band.delivery is not None:
-        return machine.word_bytes * band.delivery.span * slot, f"VC{band.delivery.cores[number]}"
-    c = schedule.buffers[product.c]
+        receiver = band.delivery.cores[no * band.grid[0] + mo]
+        return machine.word_bytes * band.delivery.span * slot, f"VC{receiver}"
+    c = schedule.buffers[product.partials[ko[0]] if ko else product.c]
     order = from_key(c.layout)
     if not isinstance(order, Tile):
         raise CompileError(f"a product writes tiles, got {c.name} {c.layout}")
-    return c.address + machine.word_bytes * order.word_index(*key), ""
+    return c.address + machine.word_bytes * order.word_index(mo, no), ""

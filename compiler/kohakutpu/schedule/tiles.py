@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kohakutpu.errors import CompileError
@@ -33,12 +33,13 @@ class Candidate:
 
 
 def candidates(
-    m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None
+    m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None, batch: int = 1
 ) -> Iterator[Candidate]:
     """Every legal power-of-two tiling of C[m, n] = A[m, k] B[n, k]^T with its key.
 
     Args:
         clusters: clusters usable; None leaves the occupancy factor out.
+        batch: products of this shape in one band.
     """
     bank_a, bank_b = machine.bank_entries
     for gm in _POWERS:
@@ -46,7 +47,7 @@ def candidates(
             if gm * gn > machine.tiles:
                 continue
             work = m * n * k
-            instances = cdiv(m, 4 * gm) * cdiv(n, 4 * gn)
+            instances = batch * cdiv(m, 4 * gm) * cdiv(n, 4 * gn)
             busy = 1.0 if clusters is None else instances / (cdiv(instances, clusters) * clusters)
             for nk in _POWERS:
                 if gm * nk > bank_a or gn * nk > bank_b:
@@ -56,18 +57,33 @@ def candidates(
                 yield Candidate(Tiling(gm, gn, nk), (round(4096 * score), nk, -abs(gm - gn), -gm))
 
 
-def choose(m: int, n: int, k: int, machine: MachineSpec, clusters: int | None = None) -> Tiling:
+def choose(
+    m: int,
+    n: int,
+    k: int,
+    machine: MachineSpec,
+    clusters: int | None = None,
+    batch: int = 1,
+    legal: Callable[[Tiling], bool] = lambda _: True,
+) -> Tiling:
     """The tiling with the largest key.
 
+    Args:
+        batch: products of this shape in one band.
+        legal: what else the tiling has to fulfil.
+
     Raises:
-        CompileError: an extent or a number of clusters below 1.
+        CompileError: an extent or a number of clusters below 1, or nothing that is legal.
     """
     if clusters is not None and clusters < 1:
         raise CompileError(f"matmul on {clusters} clusters; at least 1 is needed")
     for name, extent in (("M", m), ("N", n), ("K", k)):
         if extent < 1:
             raise CompileError(f"matmul extent {name} = {extent}; extents must be at least 1")
-    return max(candidates(m, n, k, machine, clusters), key=lambda c: c.key).tiling
+    found = [c for c in candidates(m, n, k, machine, clusters, batch) if legal(c.tiling)]
+    if not found:
+        raise CompileError(f"no tiling of {m}x{n}x{k} divides its blocks; give them rows of 4 and columns of 32")
+    return max(found, key=lambda c: c.key).tiling
 
 
 def check(tiling: Tiling, machine: MachineSpec) -> Tiling:

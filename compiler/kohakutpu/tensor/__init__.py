@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """L5: what to compute, on arrays."""
 
+from kohakutpu.tensor.array import Runner, Tensor
 from kohakutpu.tensor.call import KernelCall, call
+from kohakutpu.tensor.operand import Call, DeviceArray, to_half
 from kohakutpu.tensor.ops import (
-    Call,
     add,
     elementwise,
     exp,
@@ -15,9 +16,11 @@ from kohakutpu.tensor.ops import (
     linear_bias,
     linear_silu,
     matmul,
+    matmul_batched,
     mul,
     relu,
     rmsnorm,
+    sigmoid,
     silu,
     softmax,
 )
@@ -26,7 +29,10 @@ LAYER = "L5"
 
 __all__ = [
     "Call",
+    "DeviceArray",
     "KernelCall",
+    "Runner",
+    "Tensor",
     "add",
     "call",
     "elementwise",
@@ -39,9 +45,12 @@ __all__ = [
     "linear_bias",
     "linear_silu",
     "matmul",
+    "matmul_batched",
     "mul",
     "relu",
     "rmsnorm",
+    "sigmoid",
     "silu",
     "softmax",
+    "to_half",
 ]

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from kohakutpu.errors import CompileError
 from kohakutpu.kernels.language import Kernel
 from kohakutpu.kernels.language.kernel import Knob
 from kohakutpu.kernels.language.lower import lower
-from kohakutpu.tensor.ops import Call, to_half
+from kohakutpu.tensor.operand import Array, Call, DeviceArray, Operand, to_half
 
 LAYER = "L5"
 
@@ -28,29 +27,35 @@ class KernelCall(Call):
 
 
 def call(
-    kernel: Kernel, *arrays: npt.ArrayLike, extents: Mapping[str, int] | None = None, **knobs: Knob
+    kernel: Kernel, *arrays: Array, extents: Mapping[str, int] | None = None, **knobs: Knob
 ) -> KernelCall:
     """Trace ``kernel`` for these operands.
 
     Args:
-        arrays: one per In port, in order; real numbers, rounded to FP16.
+        arrays: one per In port, in order; real numbers, rounded to FP16, or arrays of a device.
         extents: named extents that no operand's shape determines.
         knobs: knobs of the kernel.
 
     Raises:
         CompileError: a wrong number of operands, values FP16 cannot hold, or what the kernel refuses.
     """
+    if not isinstance(kernel, Kernel):
+        raise CompileError(f"{kernel!r} is no kernel; decorate it with ktpu.language.kernel")
     names = kernel.operands
     if len(arrays) != len(names):
         raise CompileError(f"{kernel.name} takes {len(names)} operands ({', '.join(names)}), got {len(arrays)}")
     values = {n: to_half(n, a, ANY_RANK) for n, a in zip(names, arrays, strict=True)}
     bound = kernel.trace(**knobs).extents({n: v.shape for n, v in values.items()}, extents)
     trace = lower(bound)
-    operands = {n: v.reshape(trace.graph.values[n].shape) for n, v in values.items()}
+    operands: dict[str, Operand] = {n: v.reshape(trace.graph.values[n].shape) for n, v in values.items()}
     for buffer in bound.trace.buffers:
         if buffer.data is not None:
             operands[buffer.name] = to_half(buffer.name, buffer.data, ANY_RANK).reshape(
                 trace.graph.values[buffer.name].shape
             )
     results = {b.name: bound.shapes[b.name] for b in bound.trace.buffers if b.role == "out"}
-    return KernelCall(trace, {n: np.ascontiguousarray(v) for n, v in operands.items()}, results)
+    return KernelCall(trace, {n: _whole(v) for n, v in operands.items()}, results)
+
+
+def _whole(operand: Operand) -> Operand:
+    return operand if isinstance(operand, DeviceArray) else np.ascontiguousarray(operand)

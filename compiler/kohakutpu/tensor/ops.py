@@ -3,55 +3,24 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
 
 from kohakutpu import kernels
 from kohakutpu.errors import CompileError
+from kohakutpu.kernels import library
+from kohakutpu.kernels.library.helpers import SUB_ROW
+from kohakutpu.tensor.call import call
+from kohakutpu.tensor.operand import Array, Call, Operand, row, to_half
 
 LAYER = "L5"
 
-F16 = npt.NDArray[np.float16]
+
+WIDEST = SUB_ROW
+"""Elements one reduction takes; longer rows go to a kernel that folds parts of a row."""
 
 
-@dataclass(frozen=True)
-class Call:
-    """A kernel and its operands by name, rounded to FP16 (round to nearest even)."""
-
-    trace: kernels.Trace
-    operands: dict[str, F16]
-
-
-FP16_MAX = float(np.finfo(np.float16).max)
-
-
-def to_half(name: str, array: npt.ArrayLike, axes: tuple[int, ...] = (2,)) -> F16:
-    values = np.asarray(array)
-    if values.dtype.kind not in "fiub":
-        raise CompileError(f"{name} is {values.dtype}; an operand holds real numbers")
-    if values.ndim not in axes:
-        what = "a matrix product takes two-dimensional operands" if axes == (2,) else f"it takes {axes}"
-        raise CompileError(f"{name} has {values.ndim} axes; {what}")
-    with np.errstate(over="ignore"):
-        half = values.astype(np.float16)
-    beyond = int(np.count_nonzero(~np.isfinite(half)))
-    if beyond:
-        raise CompileError(f"{name} holds {beyond} values beyond {FP16_MAX:.0f} or not a number; scale it first")
-    return half
-
-
-def _row(name: str, array: npt.ArrayLike, n: int) -> F16:
-    """One value a column as [1][n]."""
-    half = to_half(name, array, (1, 2)).reshape(1, -1)
-    if half.shape[1] != n:
-        raise CompileError(f"{name} has {half.shape[1]} values; one for each of {n} columns is needed")
-    return half
-
-
-def matmul(a: npt.ArrayLike, b: npt.ArrayLike, **tiling: int) -> Call:
+def matmul(a: Array, b: Array, **tiling: int) -> Call:
     """C = A @ B.T, contracting the last axis of both.
 
     Args:
@@ -68,12 +37,21 @@ def matmul(a: npt.ArrayLike, b: npt.ArrayLike, **tiling: int) -> Call:
     return Call(trace, {"a": x, "b": y})
 
 
+def matmul_batched(a: Array, b: Array, **tiling: int) -> Call:
+    """C[..., M, N] = A[..., M, K] B[..., N, K]^T, block by block.
+
+    Raises:
+        CompileError: leading axes or K that disagree.
+    """
+    return call(library.matmul_batched, a, b, extents=None, **tiling)
+
+
 def linear(
-    x: npt.ArrayLike,
-    weight: npt.ArrayLike,
+    x: Array,
+    weight: Array,
     *,
-    bias: npt.ArrayLike | None = None,
-    add: npt.ArrayLike | None = None,
+    bias: Array | None = None,
+    add: Array | None = None,
     activation: str = "",
     scale: float | None = None,
     **tiling: int,
@@ -93,9 +71,9 @@ def linear(
     if a.shape[1] != w.shape[1]:
         raise CompileError(f"x is {a.shape}, weight is {w.shape}; both contract their last axis, so K must agree")
     m, n = a.shape[0], w.shape[0]
-    operands = {"x": a, "w": w}
+    operands: dict[str, Operand] = {"x": a, "w": w}
     if bias is not None:
-        operands["b"] = _row("bias", bias, n)
+        operands["b"] = row("bias", bias, n)
     if add is not None:
         operands["r"] = to_half("add", add)
         if operands["r"].shape != (m, n):
@@ -113,28 +91,28 @@ def linear(
     return Call(trace, operands)
 
 
-def linear_silu(x: npt.ArrayLike, weight: npt.ArrayLike, **tiling: int) -> Call:
+def linear_silu(x: Array, weight: Array, **tiling: int) -> Call:
     """silu(x weight^T)."""
     return linear(x, weight, activation="silu", **tiling)
 
 
-def linear_bias(x: npt.ArrayLike, weight: npt.ArrayLike, bias: npt.ArrayLike, **tiling: int) -> Call:
+def linear_bias(x: Array, weight: Array, bias: Array, **tiling: int) -> Call:
     """x weight^T + bias."""
     return linear(x, weight, bias=bias, activation="", scale=None, **tiling)
 
 
-def linear_add(x: npt.ArrayLike, weight: npt.ArrayLike, add: npt.ArrayLike, **tiling: int) -> Call:
+def linear_add(x: Array, weight: Array, add: Array, **tiling: int) -> Call:
     """x weight^T + add."""
     return linear(x, weight, add=add, activation="", scale=None, **tiling)
 
 
 def geglu(
-    x: npt.ArrayLike,
-    gate: npt.ArrayLike,
-    up: npt.ArrayLike,
+    x: Array,
+    gate: Array,
+    up: Array,
     *,
-    gate_bias: npt.ArrayLike | None = None,
-    up_bias: npt.ArrayLike | None = None,
+    gate_bias: Array | None = None,
+    up_bias: Array | None = None,
     activation: str = "gelu",
     **tiling: int,
 ) -> Call:
@@ -149,36 +127,44 @@ def geglu(
     if (gate_bias is None) != (up_bias is None):
         raise CompileError("geglu: one bias without the other; give both or none")
     n = g.shape[0]
-    operands = {"x": a, "wg": g, "wu": u}
+    operands: dict[str, Operand] = {"x": a, "wg": g, "wu": u}
     if gate_bias is not None and up_bias is not None:
-        operands |= {"bg": _row("gate_bias", gate_bias, n), "bu": _row("up_bias", up_bias, n)}
+        operands |= {"bg": row("gate_bias", gate_bias, n), "bu": row("up_bias", up_bias, n)}
     trace = kernels.gated(a.shape[0], n, a.shape[1], activation=activation, bias=gate_bias is not None, **tiling)
     return Call(trace, operands)
 
 
-def softmax(x: npt.ArrayLike, mask: npt.ArrayLike | None = None) -> Call:
+def softmax(x: Array, mask: Array | None = None) -> Call:
     """Softmax along the last axis of [rows][width]; ``mask`` is one row of 0 and 1."""
     a = to_half("x", x)
-    operands = {"x": a}
+    if mask is None and a.shape[1] > WIDEST:
+        return call(library.softmax_wide(a.shape[1]), a)
+    operands: dict[str, Operand] = {"x": a}
     if mask is not None:
-        operands["mask"] = _row("mask", mask, a.shape[1])
+        operands["mask"] = row("mask", mask, a.shape[1])
     return Call(kernels.softmax(*a.shape, masked=mask is not None), operands)
 
 
-def layernorm(x: npt.ArrayLike, weight: npt.ArrayLike, bias: npt.ArrayLike, *, eps: float = 1e-5) -> Call:
+def layernorm(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Call:
     """Normalised rows of [rows][width] times weight plus bias."""
     a = to_half("x", x)
-    operands = {"x": a, "w": _row("weight", weight, a.shape[1]), "b": _row("bias", bias, a.shape[1])}
+    if a.shape[1] > WIDEST:
+        w, b = (row(name, v, a.shape[1]).reshape(-1) for name, v in (("weight", weight), ("bias", bias)))
+        return call(library.layernorm_wide(a.shape[1]), a, w, b, eps=eps)
+    operands = {"x": a, "w": row("weight", weight, a.shape[1]), "b": row("bias", bias, a.shape[1])}
     return Call(kernels.layernorm(*a.shape, eps=eps), operands)
 
 
-def rmsnorm(x: npt.ArrayLike, weight: npt.ArrayLike, *, eps: float = 1e-5) -> Call:
+def rmsnorm(x: Array, weight: Array, *, eps: float = 1e-5) -> Call:
     """Rows of [rows][width] divided by their root mean square, times weight."""
     a = to_half("x", x)
-    return Call(kernels.rmsnorm(*a.shape, eps=eps), {"x": a, "w": _row("weight", weight, a.shape[1])})
+    if a.shape[1] > WIDEST:
+        w = row("weight", weight, a.shape[1]).reshape(-1)
+        return call(library.rmsnorm_wide(a.shape[1]), a, w, eps=eps)
+    return Call(kernels.rmsnorm(*a.shape, eps=eps), {"x": a, "w": row("weight", weight, a.shape[1])})
 
 
-def elementwise(operands: dict[str, npt.ArrayLike], steps: Sequence[kernels.Step], name: str = "") -> Call:
+def elementwise(operands: dict[str, Array], steps: Sequence[kernels.Step], name: str = "") -> Call:
     """A chain of operations in one pass, see :func:`kohakutpu.kernels.elementwise`.
 
     Args:
@@ -197,31 +183,42 @@ def elementwise(operands: dict[str, npt.ArrayLike], steps: Sequence[kernels.Step
     return Call(kernels.elementwise(shapes, steps, name), halves)
 
 
-def add(a: npt.ArrayLike, b: npt.ArrayLike) -> Call:
+def add(a: Array, b: Array) -> Call:
     """a + b."""
     return elementwise({"a": a, "b": b}, [("add", ("a", "b"))], "add")
 
 
-def mul(a: npt.ArrayLike, b: npt.ArrayLike) -> Call:
+def mul(a: Array, b: Array) -> Call:
     """a * b."""
     return elementwise({"a": a, "b": b}, [("mul", ("a", "b"))], "mul")
 
 
-def silu(x: npt.ArrayLike) -> Call:
+def silu(x: Array) -> Call:
     """x * sigmoid(x)."""
     return elementwise({"x": x}, [("silu", ("x",))], "silu")
 
 
-def gelu(x: npt.ArrayLike) -> Call:
+def gelu(x: Array) -> Call:
     """The tanh form of GELU."""
     return elementwise({"x": x}, [("gelu", ("x",))], "gelu")
 
 
-def relu(x: npt.ArrayLike) -> Call:
+def relu(x: Array) -> Call:
     """max(x, 0)."""
     return elementwise({"x": x}, [("relu", ("x",))], "relu")
 
 
-def exp(x: npt.ArrayLike) -> Call:
+def sigmoid(x: Array) -> Call:
+    """1 / (1 + exp(-x))."""
+    steps: list[kernels.Step] = [
+        ("mul", ("x", -math.log2(math.e))),
+        ("exp2", ("_",)),
+        ("add", ("_", 1.0)),
+        ("recip", ("_",)),
+    ]
+    return elementwise({"x": x}, steps, "sigmoid")
+
+
+def exp(x: Array) -> Call:
     """e^x."""
     return elementwise({"x": x}, [("exp", ("x",))], "exp")

@@ -2,6 +2,7 @@
 """The kernel language: what a kernel author imports (docs/spec/compiler.md 11)."""
 
 from kohakutpu.kernels.language.buffers import In, Out
+from kohakutpu.kernels.language.constructs import adjacent, grid, loop, plane, region, table, temp, tile, units
 from kohakutpu.kernels.language.integers import Int, dims
 from kohakutpu.kernels.language.kernel import Bound, Kernel, Trace, kernel
 from kohakutpu.kernels.language.lanes import (
@@ -22,7 +23,6 @@ from kohakutpu.kernels.language.lanes import (
     sqrt_newton,
     where,
 )
-from kohakutpu.kernels.language.recorder import adjacent, grid, loop, plane, region, table, temp, tile, units
 
 LAYER = "L4"
 

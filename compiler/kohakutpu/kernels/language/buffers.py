@@ -8,7 +8,7 @@ from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from kohakutpu.errors import TraceError
-from kohakutpu.kernels.language.integers import Int, cdiv, integer, product
+from kohakutpu.kernels.language.integers import Int, cdiv, covering, integer, product
 from kohakutpu.kernels.language.lanes import Arithmetic, Lane
 
 if TYPE_CHECKING:
@@ -109,13 +109,37 @@ class Buffer(Arithmetic):
         return self.dims[-1] if len(self.dims) > 1 else None
 
     @property
+    def rows(self) -> Int:
+        """Rows of the view, without the batch.
+
+        Raises:
+            TraceError: nothing says how wide a row is, or the view reads elements more than once.
+        """
+        width = self.row_width
+        if width is None or self.periodic:
+            raise TraceError(f"{self.text()}.rows: the view has no rows of its own; say as_rows(width)")
+        return self.remaining // width
+
+    @property
+    def remaining(self) -> Int:
+        """Elements from the first row of the view on, without the batch."""
+        width: Int | None = self.dims[-1] if len(self.dims) > 1 else None if self.whole else Int("const", (1,))
+        left = self.length
+        for step in self.steps:
+            if step.kind == "as_rows":
+                width = step.arg
+            elif step.kind == "rows_from" and step.arg is not None and width is not None:
+                left = left - step.arg * width
+        return left
+
+    @property
     def periodic(self) -> bool:
         """Read more than once per element."""
         return any(s.kind in PERIODIC for s in self.steps)
 
     def tiles(self, g: Int | int) -> Int:
         """Instances along the rows: extent over lane groups of 4, ``g`` groups each."""
-        return cdiv(self._axis(0, "tiles"), integer(_knob(g, "a tiling knob")) * _LANE_GROUP)
+        return covering(self._axis(0, "tiles"), integer(_knob(g, "a tiling knob")) * _LANE_GROUP)
 
     def chunks32(self, nk: Int | int) -> Int:
         """Chunks along K: extent over blocks of 32, ``nk`` blocks each."""
@@ -123,15 +147,16 @@ class Buffer(Arithmetic):
 
     def parts(self, n: Int | int) -> Int:
         """Parts of ``n`` elements; the last may be shorter."""
-        return cdiv(self.length, _knob(n, "a part"))
+        return covering(self.length if self.periodic else self.remaining, integer(_knob(n, "a part")))
 
     def _axis(self, axis: int, what: str) -> Int:
         if len(self.dims) != 2:
             raise TraceError(f"{self.text()}.{what}() needs a port with two extents, as In(..., M, K)")
+        extent = self.dims[axis]
         for step in self.steps:
             if step.kind == "rows_from" and axis == 0 and step.arg is not None:
-                return self.dims[0] - step.arg
-        return self.dims[axis]
+                extent = extent - step.arg
+        return extent
 
     # -------------------------------------------------------------------- views
     def _view(self, kind: str, arg: Int | int | None = None) -> Buffer:
@@ -154,11 +179,11 @@ class Buffer(Arithmetic):
 
     def per_group(self, rows: Int | int) -> Buffer:
         """Row 0 of each group of ``rows`` rows, repeated over the group; 1 is the buffer itself."""
-        return self if rows == 1 and isinstance(rows, int) else self._view("per_group", rows)
+        return self if isinstance(rows, int) and rows == 1 else self._view("per_group", rows)
 
     def row_repeat(self, k: Int | int) -> Buffer:
         """Each row read ``k`` times before advancing; 1 is the buffer itself."""
-        return self if k == 1 and isinstance(k, int) else self._view("row_repeat", k)
+        return self if isinstance(k, int) and k == 1 else self._view("row_repeat", k)
 
     # --------------------------------------------------------------- statements
     def __getitem__(self, key: object) -> Ref:
@@ -215,7 +240,9 @@ class Ref(Arithmetic):
 
     def lane(self) -> Lane:
         """As a leaf of an expression."""
-        return Lane("read", leaf=self)
+        node = Lane("read", leaf=self)
+        self.buffer.recorder.read(node)
+        return node
 
     def __matmul__(self, other: object) -> Product:
         if isinstance(other, Ref | Region):
@@ -275,7 +302,7 @@ class Region:
 
 @dataclass(eq=False)
 class Tile(Arithmetic):
-    """An accumulator of gm x gn sub-tiles, swept in chunks of nk K blocks."""
+    """An accumulator of gm x gn sub-tiles, swept in chunks of nk K blocks, in ``split`` partial sums."""
 
     recorder: Recorder
     name: str
@@ -284,6 +311,8 @@ class Tile(Arithmetic):
     nk: Int
     depth: int
     swept: bool = False
+    split: int = 1
+    route: str = ""
 
     def __iadd__(self, other: object) -> Tile:  # type: ignore[override]
         if not isinstance(other, Product):

@@ -173,6 +173,11 @@ def cdiv(left: object, right: object) -> Int:
     return _binary("cdiv", left, right)
 
 
+def covering(extent: Int, step: Int) -> Int:
+    """Instances of ``step`` elements that cover ``extent``; unlike :func:`cdiv` it keeps what is covered."""
+    return Int("cdiv", (extent, step))
+
+
 def product(values: tuple[Int, ...]) -> Int:
     """Product of all, 1 if there are none."""
     out = Int("const", (1,))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels.language.buffers import Buffer, Port, Ref, Region
 from kohakutpu.kernels.language.integers import Int
-from kohakutpu.kernels.language.recorder import Assign, Block, Drain, Load, Recorder, Statement, Sweep
+from kohakutpu.kernels.language.recorder import Assign, Block, Drain, Load, Read, Recorder, Statement, Sweep
 
 LAYER = "L4"
 
@@ -94,7 +94,7 @@ def _lines(body: Sequence[Statement], depth: int) -> list[str]:
             out.append(f"{pad}{acc.name}[{tile}] += {_source(s.left)} @ {_source(s.right)}")
         elif isinstance(s, Drain):
             out.append(f"{pad}{s.target.text()} <<= {s.acc.name}")
-        else:
+        elif isinstance(s, Assign):
             out.append(f"{pad}{s.target.text()} <<= {s.value.text()}")
     return out
 
@@ -128,7 +128,7 @@ def _bind(trace: Trace, shapes: Mapping[str, Shape], given: Mapping[str, int]) -
         if lead < 0 or (lead and not port.batch):
             axes = f"at least {len(port.dims)}" if port.batch else f"{len(port.dims)}"
             raise TraceError(f"{trace.kernel}: operand {name} has {len(shape)} axes, {shape}; it takes {axes}")
-        if port.batch:
+        if port.batch and lead:
             if batch is not None and batch != shape[:lead]:
                 raise TraceError(
                     f"{trace.kernel}: batch axes disagree, {batch_of} has {batch}, {name} has {shape[:lead]}; "
@@ -210,6 +210,7 @@ class Kernel:
         self._cache: dict[tuple[tuple[str, Knob], ...], Trace] = {}
         self.__doc__ = body.__doc__
         self.__name__ = self.name
+        self.__wrapped__ = body
         for parameter in inspect.signature(body).parameters.values():
             self._parameter(parameter)
         if not self.ports:
@@ -312,7 +313,7 @@ def _touched(body: Sequence[Statement]) -> set[str]:
             names |= {side.buffer.name for side in (s.left, s.right) if isinstance(side, Ref)}
         elif isinstance(s, Drain):
             names.add(s.target.buffer.name)
-        else:
+        elif not isinstance(s, Read):
             names.add(s.target.buffer.name)
             names |= {leaf.buffer.name for n in s.value.nodes() if isinstance(leaf := n.leaf, Ref)}
     return names

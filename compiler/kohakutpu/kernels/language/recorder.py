@@ -6,13 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from kohakutpu.errors import TraceError
-from kohakutpu.kernels.language.buffers import Buffer, Product, Ref, Region, Tile, _knob
+from kohakutpu.kernels.language.buffers import Buffer, Product, Ref, Region, Tile
 from kohakutpu.kernels.language.integers import Int, integer, same
 from kohakutpu.kernels.language.lanes import COMPARES, FOLDS, Lane, lane
 
@@ -39,11 +35,12 @@ class Load:
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """acc += left @ right; ``sides`` are what is multiplied, after regions are looked through."""
+    """acc += left @ right; ``sources`` are what is multiplied, regions looked through."""
 
     acc: Tile
     left: Ref | Region
     right: Ref | Region
+    sources: tuple[Ref, Ref]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +65,14 @@ class Assign:
         return sorted((t for t in found if isinstance(t, Tile)), key=lambda t: t.name)
 
 
-Statement = Block | Load | Sweep | Drain | Assign
+@dataclass(frozen=True, eq=False)
+class Read:
+    """A buffer is named in an expression, which means what the buffer holds at this place."""
+
+    node: Lane
+
+
+Statement = Block | Load | Sweep | Drain | Assign | Read
 
 _current: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
 
@@ -108,13 +112,20 @@ class Recorder:
 
     def fresh(self, stem: str) -> str:
         """A name nobody has yet."""
-        count = self._names[stem] = self._names.get(stem, -1) + 1
-        return f"{stem}{count}"
+        taken = {b.name for b in self.buffers}
+        while (name := f"{stem}{self._names.setdefault(stem, 0)}") in taken:
+            self._names[stem] += 1
+        self._names[stem] += 1
+        return name
 
     def declare(self, buffer: Buffer) -> Buffer:
         """Add a port, temp or table."""
         self.buffers.append(buffer)
         return buffer
+
+    def read(self, node: Lane) -> None:
+        """Record that ``node`` reads a buffer here."""
+        self._add(Read(node))
 
     def _add(self, statement: Statement) -> None:
         (self._open[-1].body if self._open else self.body).append(statement)
@@ -166,27 +177,28 @@ class Recorder:
         region.held = source
         self._add(Load(region, source))
 
-    def _operand(self, side: Ref | Region) -> None:
+    def _operand(self, side: Ref | Region) -> Ref:
+        """What ``side`` stands for at this place."""
         if isinstance(side, Region):
             if side.held is None:
                 raise TraceError(f"{side.name} is read before it was filled; write {side.name} <<= a[i, k] first")
-            return
+            return side.held
         view = side.buffer
-        bad = [s for s in view.steps if s.kind != "plane"]
+        bad = [s for s in view.steps if s.kind not in ("plane", "rows_from")]
         if bad:
             raise TraceError(
-                f"{side.text()} in a contraction: a {bad[0].kind} view cannot be indexed by the cluster, whose "
-                "entries start at whole tiles; materialise the view in a temp first"
+                f"{side.text()} in a contraction: a {bad[0].kind} view cannot be indexed by the cluster, which reads "
+                "every entry once and in order; materialise the view in a temp first"
             )
         if len(side.index) not in (2, 3):
             raise TraceError(
                 f"{side.text()} in a contraction has {len(side.index)} indices; write x[i, k] or x[i, k, tap]"
             )
+        return side
 
     def sweep(self, acc: Tile, what: Product) -> None:
         """Record ``acc += left @ right``."""
-        for side in (what.left, what.right):
-            self._operand(side)
+        sources = self._operand(what.left), self._operand(what.right)
         if what.left is what.right and isinstance(what.left, Region):
             raise TraceError(f"region {what.left.name} is read as both sides; fill a second region")
         for side, name in ((what.left, "left"), (what.right, "right")):
@@ -197,6 +209,12 @@ class Recorder:
                         "the sides have memories of their own, fill a second region"
                     )
                 side.side = name
+        for source in sources:
+            for earlier in self._written_here(source.buffer.name):
+                raise TraceError(
+                    f"{acc.name} sweeps {source.text()}, which {earlier.text()} writes in the same stage; another "
+                    "instance may not have written it yet: put the sweep in a grid of its own"
+                )
         self._check_blocks(acc, what)
         loops = [b for b in self._open[acc.depth :] if b.kind == "loop"]
         if len(loops) > 1:
@@ -205,7 +223,7 @@ class Recorder:
                 "innermost loop would clear what the outer one summed; write one loop over the product of the counts"
             )
         acc.swept = True
-        self._add(Sweep(acc, what.left, what.right))
+        self._add(Sweep(acc, what.left, what.right, sources))
 
     def _check_blocks(self, acc: Tile, what: Product) -> None:
         want = {"left": (acc.gm, acc.nk), "right": (acc.gn, acc.nk)}
@@ -269,12 +287,12 @@ class Recorder:
                     raise TraceError(f"{node.text()} has no row width; say x.as_rows(width) on an operand")
             ref = node.leaf
             if node.op == "read" and isinstance(ref, Ref):
-                self._check_read(statement, ref, fused)
+                self._check_read(statement, ref)
 
-    def _check_read(self, statement: Assign, ref: Ref, fused: bool) -> None:
+    def _check_read(self, statement: Assign, ref: Ref) -> None:
         target = statement.target
-        # a per-channel operand of an epilogue has one value a column
-        column = fused and len(ref.index or ref.buffer.dims) == 1
+        # a per-channel operand of a grid of tiles has one value a column
+        column = len(target.index) == 2 and len(ref.index or ref.buffer.dims) == 1
         want = target.index[-1:] if column else target.index
         mine, theirs = [i.text() for i in want], [i.text() for i in ref.index]
         if want and not ref.index:
@@ -292,17 +310,21 @@ class Recorder:
                 f"{target.text()} <<= ... reads {ref.text()}, another part than [{', '.join(mine)}]; instances run in "
                 "any order: shift with rows_from(r), or use a second stage"
             )
-        if not self._open:
-            return
-        outer = self._open[0]
-        for earlier in _statements(outer.body):
-            if isinstance(earlier, Drain | Assign) and earlier.target.buffer.name == ref.buffer.name:
-                a, b = [i.text() for i in earlier.target.index], [i.text() for i in ref.index]
-                if a != b or ref.buffer.steps or earlier.target.buffer.steps:
-                    raise TraceError(
-                        f"{target.text()} <<= ... reads {ref.text()}, which {earlier.target.text()} writes in the same "
-                        "stage; another instance may not have written it yet: put the statement in a grid of its own"
-                    )
+        # a loop around a grid repeats whole stages, so a stage begins with the outermost grid
+        for earlier in self._written_here(ref.buffer.name):
+            a, b = [i.text() for i in earlier.index], [i.text() for i in ref.index]
+            if a != b or ref.buffer.steps or earlier.buffer.steps:
+                raise TraceError(
+                    f"{target.text()} <<= ... reads {ref.text()}, which {earlier.text()} writes in the same stage; "
+                    "another instance may not have written it yet: put the statement in a grid of its own"
+                )
+
+    def _written_here(self, name: str) -> Iterator[Ref]:
+        """Targets of the statements of the open stage, the outermost grid, that write buffer ``name``."""
+        stage = next((b for b in self._open if b.kind != "loop"), None)
+        for earlier in _statements(stage.body if stage else []):
+            if isinstance(earlier, Drain | Assign) and earlier.target.buffer.name == name:
+                yield earlier.target
 
 
 def _statements(body: list[Statement]) -> Iterator[Statement]:
@@ -311,97 +333,3 @@ def _statements(body: list[Statement]) -> Iterator[Statement]:
             yield from _statements(s.body)
         else:
             yield s
-
-
-# -------------------------------------------------------------------- constructs
-def units(*counts: object) -> Iterator[Any]:
-    """Instances ``for i, j in units(x.tiles(gm), w.tiles(gn))``; a barrier follows the grid."""
-    return current("units()").block("units", counts)
-
-
-def grid(*counts: object) -> Iterator[Any]:
-    """Instances without a barrier after them."""
-    return current("grid()").block("grid", counts)
-
-
-def loop(count: object) -> Iterator[Any]:
-    """Iterations, recorded once; outside a grid whole stages repeat."""
-    return current("loop()").block("loop", (count,))
-
-
-def tile(gm: object, gn: object, nk: object) -> Tile:
-    """An accumulator of gm x gn sub-tiles swept nk K blocks at a time.
-
-    Raises:
-        TraceError: outside a grid, or a knob below 1.
-    """
-    recorder = current("tile()")
-    if recorder.grid is None:
-        raise TraceError("tile() outside a grid; for i, j in units(x.tiles(gm), w.tiles(gn)): acc = tile(gm, gn, nk)")
-    g, h, k = (integer(_knob(v, f"{n} of tile()")) for v, n in ((gm, "gm"), (gn, "gn"), (nk, "nk")))
-    return Tile(recorder, recorder.fresh("acc"), g, h, k, len(recorder._open))
-
-
-def region(g: object, b: object) -> Region:
-    """A place in L1: ``ra = region(gm, nk); ra <<= a[i, k]; acc += ra @ rb``.
-
-    Raises:
-        TraceError: outside a grid, or a size below 1.
-    """
-    recorder = current("region()")
-    if recorder.grid is None:
-        raise TraceError("region() outside a grid; L1 belongs to an instance")
-    return Region(
-        recorder,
-        recorder.fresh("region"),
-        integer(_knob(g, "groups of region()")),
-        integer(_knob(b, "blocks of region()")),
-    )
-
-
-def temp(*shape: object, tier: str = "dram") -> Buffer:
-    """An intermediate buffer in tier "dram", "l2" or "near".
-
-    Raises:
-        TraceError: no shape, or an unknown tier.
-    """
-    recorder = current("temp()")
-    if not shape:
-        raise TraceError("temp() names no extent; temp(M, N)")
-    if tier not in ("dram", "l2", "near"):
-        raise TraceError(f"temp(tier={tier!r}); tiers are 'dram', 'l2' and 'near'")
-    dims = tuple(integer(d, "an extent of temp()") for d in shape)
-    return recorder.declare(Buffer(recorder, recorder.fresh("t"), "temp", dims, tier=tier))
-
-
-def table(array: npt.ArrayLike) -> Buffer:
-    """A buffer with contents known now, uploaded once a compilation."""
-    recorder = current("table()")
-    data = np.asarray(array, dtype=np.float64)
-    if data.size == 0:
-        raise TraceError("table() of an empty array")
-    dims = tuple(integer(int(d)) for d in (data.shape or (1,)))
-    return recorder.declare(Buffer(recorder, recorder.fresh("const"), "table", dims, data=data.reshape(-1)))
-
-
-def plane(x: Buffer, gm: object) -> Buffer:
-    """A convolution operand: ``plane(x, gm)[i, k, tap]`` reads at a lane offset."""
-    return x._view("plane", integer(_knob(gm, "gm of plane()")))
-
-
-def adjacent(*buffers: Buffer) -> None:
-    """Place buffers consecutively in this order.
-
-    Raises:
-        TraceError: fewer than two, a view, or a buffer named twice.
-    """
-    recorder = current("adjacent()")
-    names = tuple(b.name for b in buffers)
-    if len(names) < 2:
-        raise TraceError("adjacent() takes two buffers or more")
-    if any(b.steps for b in buffers):
-        raise TraceError("adjacent() takes buffers, not views; a view has no place of its own")
-    taken = {n for g in recorder.adjacent for n in g}
-    if len(set(names)) < len(names) or taken & set(names):
-        raise TraceError(f"adjacent({', '.join(names)}): a buffer has one place; name it once")
-    recorder.adjacent.append(names)

@@ -28,7 +28,7 @@ from .e8m15 import fma, lane
 from .e8m15_reduce import reduce_elements
 from .events import NumericEvents
 from .gemm import fp16_codes, operand_entries, product
-from .metrics import ErrorMetrics, error_metrics
+from .metrics import ErrorMetrics, error_metrics, relative_errors
 from .mxfp7 import (
     Layout,
     dequantise,
@@ -71,6 +71,7 @@ __all__ = [
     "quantise_entries",
     "receive_granules",
     "reduce_elements",
+    "relative_errors",
     "send_granules",
     "to_e8m15",
     "to_fp16",

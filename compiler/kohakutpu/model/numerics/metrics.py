@@ -25,6 +25,10 @@ class ErrorMetrics:
     """Number of elements of y that are Inf or NaN."""
     saturated: int
     """Number of FP16_SAT events, as counted by the caller."""
+    rel_l2: float = 0.0
+    """Norm of y - r relative to the norm of r."""
+    max_abs: float = 0.0
+    """Largest |y - r|."""
 
 
 def error_metrics(y: npt.ArrayLike, reference: npt.ArrayLike, saturated: int = 0) -> ErrorMetrics:
@@ -40,19 +44,37 @@ def error_metrics(y: npt.ArrayLike, reference: npt.ArrayLike, saturated: int = 0
         raise ValueError(f"error_metrics: shapes {got.shape} and {ref.shape} must agree and hold elements")
     if not np.isfinite(ref).all():
         raise ValueError("error_metrics: the reference holds a non-finite element")
-    finite = np.isfinite(got)
-    peak = float(np.abs(ref).max())
-    diff = np.where(finite, np.abs(np.where(finite, got, 0.0) - ref), np.inf)
-    d = np.full(got.shape, np.inf if diff.any() else 0.0) if peak == 0.0 else diff / peak
+    d, diff = _relative(got, ref)
+    norm, off = float(np.linalg.norm(ref)), float(np.linalg.norm(diff))
+    if norm == 0.0:
+        norm = 1.0 if off == 0.0 else 0.0
     return ErrorMetrics(
         p50=float(np.median(d)),
         p99=_percentile(d, 0.99),
         max=float(d.max()),
         over_1_percent=float(np.mean(d > 0.01)),
         over_10_percent=float(np.mean(d > 0.10)),
-        non_finite=int(np.count_nonzero(~finite)),
+        non_finite=int(np.count_nonzero(~np.isfinite(got))),
         saturated=saturated,
+        rel_l2=off / norm if norm else float("inf"),
+        max_abs=float(diff.max()),
     )
+
+
+def relative_errors(y: npt.ArrayLike, reference: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """d of section 12, element by element: |y - r| / max|r|, infinite where y is not finite."""
+    return _relative(np.asarray(y, dtype=np.float64), np.asarray(reference, dtype=np.float64))[0]
+
+
+def _relative(
+    got: npt.NDArray[np.float64], ref: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """(d, |y - r|)."""
+    finite = np.isfinite(got)
+    peak = float(np.abs(ref).max())
+    diff = np.where(finite, np.abs(np.where(finite, got, 0.0) - ref), np.inf)
+    d = np.full(got.shape, np.inf if diff.any() else 0.0) if peak == 0.0 else diff / peak
+    return d, diff
 
 
 def _percentile(d: npt.NDArray[np.float64], fraction: float) -> float:

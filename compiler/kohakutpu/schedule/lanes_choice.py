@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which division of a pass into RUNs is taken, and what every form of band shares (docs/spec/compiler.md 9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from kohakutpu.errors import CompileError, CoverageError, EncodeError
+from kohakutpu.ints import cdiv
+from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.program import LaneWork, Store, Stream, Walk, run_cost, shortened
+from kohakutpu.schedule.cover import check_intervals
+from kohakutpu.schedule.ir import Elementwise, Target, VectorBand
+
+LAYER = "L2"
+
+BATCH_WORDS = 64
+"""A RUN moves at least 1,024 elements of an operand if there are as many."""
+
+_PAYLOAD_CYCLES = 24
+"""Cycles to stage, dispatch and retire one payload (25 measured on mm_mesh, most of them the host's), and ..."""
+_RUN_CYCLES = 128
+"""... of a RUN beside its kernel: the round trip of its fills and the acknowledgement of its drains."""
+
+
+@dataclass(frozen=True)
+class LaneOptions:
+    """Choices that change no result: alternating steps (0 = as many as fit) and words of a chain group."""
+
+    interleave: int = 0
+    group: int = 1
+
+
+@dataclass(frozen=True)
+class Region:
+    """A region of L1 before it has a place: its words, the word every step starts at, and the walk of a RUN."""
+
+    words: int
+    offsets: tuple[int, ...]
+    walk: Walk
+
+
+def name_of(e: Elementwise) -> str:
+    """How messages call a pass."""
+    return f"elementwise pass into {', '.join(r.name for r in e.results)}"
+
+
+def require_whole(e: Elementwise) -> None:
+    """Refuse what only a pass over words in memory can have: periodic reads, and results that are parts.
+
+    Raises:
+        CompileError: naming the first of them.
+    """
+    odd = [f"{o.name} is read as {s.text()}" for o, s in zip(e.operands, e.reads, strict=False) if s]
+    odd += [f"{r.name} is a part of {r.of}" for r in e.results if r.of]
+    if odd:
+        raise CompileError(
+            f"{name_of(e)}: {odd[0]}, but the pass runs over whole buffers or tiles of a product; store the product "
+            "and give the periodic read or the part a pass of its own"
+        )
+
+
+# -------------------------------------------------------------------- bands
+
+
+def work_of(
+    band: VectorBand, runs: tuple[tuple[int, ...], ...], shifts: tuple[int, ...] = (), *, ends: bool = False
+) -> LaneWork:
+    """The band as work of one core, with the addresses of every RUN and how far its moving streams are.
+
+    Args:
+        ends: the last of ``runs`` is the last instance of the band, which may be shorter.
+    """
+    short = band.short if ends else ()
+    return LaneWork(band.chain, band.vl, band.streams, band.stores, runs, band.interleave, band.group, shifts, short)
+
+
+def place(
+    e: Elementwise, fills: Sequence[Region], drains: Sequence[Region], targets: Sequence[str] = ()
+) -> tuple[tuple[Stream, ...], tuple[Store, ...]]:
+    """Regions one after another: operands, then results; ``targets`` are the buffers results go to."""
+    at = 0
+    streams = []
+    for operand, r in zip(e.operands, fills, strict=True):
+        streams.append(Stream(operand.name, at, r.words, r.offsets, r.walk))
+        at += r.words
+    stores = []
+    for name, r in zip(targets or [result.name for result in e.results], drains, strict=True):
+        stores.append(Store(name, at, r.words, r.offsets, r.walk))
+        at += r.words
+    return tuple(streams), tuple(stores)
+
+
+def band_of(
+    e: Elementwise,
+    form: str,
+    regions: tuple[tuple[Stream, ...], tuple[Store, ...]],
+    vl: int,
+    starts: Sequence[tuple[int, ...]],
+    words: int,
+    options: LaneOptions,
+    short: tuple[Walk, ...] = (),
+    targets: tuple[Target | None, ...] = (),
+) -> VectorBand:
+    """A band of ``form``; ``starts`` are the byte offsets of every fill and drain, an instance each."""
+    return VectorBand(
+        chain=e.chain,
+        form=form,
+        extents=e.shape,
+        vl=vl,
+        reads=tuple(o.name for o in e.operands),
+        writes=tuple(s.name for s in regions[1]),
+        streams=regions[0],
+        stores=regions[1],
+        offsets=tuple(starts),
+        words=words,
+        interleave=options.interleave,
+        group=options.group,
+        short=short,
+        targets=targets,
+    )
+
+
+def finished(band: VectorBand, machine: MachineSpec) -> VectorBand:
+    """The band, proven to write its results exactly once, with the reach of its operands.
+
+    Raises:
+        CoverageError: see :func:`covered`.
+    """
+    covered(band, machine)
+    return replace(band, reach=_reach(band, machine))
+
+
+def _reach(band: VectorBand, machine: MachineSpec) -> tuple[int, ...]:
+    bases = np.array(band.offsets, dtype=np.int64).reshape(len(band.offsets), -1)
+    out = []
+    column = 0
+    for s in band.streams:
+        if s.fill is None:
+            out.append(0)
+            continue
+        ends = bases[:, column] + s.fill.span
+        if band.short:
+            ends[-1] = bases[-1, column] + band.short[column].span
+        out.append(int(ends.max()) // machine.word_bytes + 1)
+        column += 1
+    return tuple(out)
+
+
+def covered(band: VectorBand, machine: MachineSpec) -> None:
+    """Require that the instances write every word of every result exactly once, and of a parent only the part.
+
+    Raises:
+        CoverageError: naming the result and the first word.
+    """
+    for k, store in enumerate(band.stores):
+        column = k - len(band.stores)
+        starts = [o[column] for o in band.offsets]
+        walks = [store.drain] * len(starts)
+        if band.short:
+            walks[-1] = band.short[column]
+        target = band.targets[k] if band.targets else None
+        if target is None and all(w.contiguous(machine.word_bytes) for w in walks[-2:]):
+            runs = [(s // machine.word_bytes, w.words) for s, w in zip(starts, walks, strict=True)]
+            check_intervals(store.name, band.words, runs)
+            continue
+        written = np.concatenate([s + w.places() for s, w in zip(starts, walks, strict=True)]) // machine.word_bytes
+        wanted = np.arange(band.words) if target is None else target.words(machine.slices)
+        _same_words(store.name, written, wanted)
+
+
+def _same_words(name: str, written: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> None:
+    words, times = np.unique(written, return_counts=True)
+    foreign = np.setdiff1d(words, wanted)
+    if foreign.size:
+        raise CoverageError(f"OVERSHOOT: {name} word {foreign[0]} is no part of the result")
+    if (times > 1).any():
+        raise CoverageError(f"OVERLAP: {name} word {words[times > 1][0]} is written twice")
+    missing = np.setdiff1d(wanted, words)
+    if missing.size:
+        raise CoverageError(f"GAP: {name} word {missing[0]} is never written")
+
+
+# -------------------------------------------------------------------- choice
+
+
+def cost_of(band: VectorBand, machine: MachineSpec, cores: int) -> int:
+    """Modelled cycles of dispatch and of the busiest core; only differences between divisions count.
+
+    Raises:
+        CompileError: a limit of the core the band breaks.
+    """
+    furthest = (max(band.shifts),) if band.shifts else ()
+    one = (tuple(0 for _ in band.offsets[0]),)
+    work = work_of(band, one, furthest, ends=True)
+    before, cycles = run_cost(work, machine)
+    runs = len(band.offsets)
+    used = min(runs, cores)
+    payloads = used * before + runs * (1 + len(band.offsets[0]) + len(furthest))
+    payloads += sum(1 for _ in shortened(work, machine))
+    return _PAYLOAD_CYCLES * payloads + cdiv(runs, used) * (cycles + _RUN_CYCLES)
+
+
+def best(candidates: Iterable[VectorBand], machine: MachineSpec, cores: int, name: str) -> VectorBand:
+    """The cheapest band that fits.
+
+    Raises:
+        CompileError: none does; the reason of the last, smallest one.
+    """
+    reason = f"{name}: it has no legal division"
+    found: list[tuple[int, VectorBand]] = []
+    for band in candidates:
+        try:
+            found.append((cost_of(band, machine, cores), band))
+        except EncodeError:
+            raise
+        except CompileError as err:
+            reason = f"{name}: {err}"
+    if not found:
+        raise CompileError(reason)
+    return finished(min(found, key=lambda f: f[0])[1], machine)
+
+
+def roomy(
+    bands: Callable[[int], Iterator[VectorBand]], batch: int, machine: MachineSpec, cores: int, name: str
+) -> VectorBand:
+    """The best division with whole batches a RUN, or if none fits the best with any number of steps."""
+    try:
+        return best(bands(batch), machine, cores, name)
+    except EncodeError:
+        raise
+    except CompileError:
+        return best(bands(1), machine, cores, name)
+
+
+def divisions(total: int, batch: int) -> Iterator[tuple[int, int]]:
+    """(steps a RUN, RUNs) that divide ``total`` steps evenly, the fewest RUNs first; no RUN below a batch."""
+    last = 0
+    for runs in range(1, max(1, total // batch) + 1):
+        steps = cdiv(total, runs)
+        if steps != last:
+            yield steps, cdiv(total, steps)
+        last = steps

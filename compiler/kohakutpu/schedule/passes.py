@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Passes over elements: on arriving tiles, in tile order, or over rows (docs/spec/compiler.md 5.7, 7.1, 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from kohakutpu.errors import CannotFuse
+from kohakutpu.ints import up
+from kohakutpu.schedule.deal import deal
+from kohakutpu.schedule.ir import Contraction, Delivery, Elementwise, Operand, VectorBand
+from kohakutpu.schedule.lanes import cannot_fuse, lane_band, plain, resident_band, tile_band
+from kohakutpu.schedule.layout import ByteOrder, ChannelBias, Flat, Tile
+from kohakutpu.schedule.planner import Planner
+from kohakutpu.schedule.products import alike, product, products, tile_of
+
+LAYER = "L2"
+
+
+@dataclass
+class Passes:
+    """Places every pass; products wait for the pass that reads them.
+
+    Args:
+        readers: how often each value is read by a request.
+    """
+
+    planner: Planner
+    readers: dict[str, int]
+    waiting: dict[str, Contraction] = field(default_factory=dict)
+
+    def contraction(self, c: Contraction, *, awaited: bool) -> None:
+        """A product; ``awaited`` if a later pass reads it."""
+        for name in (c.a.name, c.b.name):
+            self.flush(name)
+        if awaited and not c.c.of and c.split == 1:
+            self.waiting[c.c.name] = c
+        else:
+            product(self.planner, c)
+
+    def flush(self, name: str) -> None:
+        """Bring a waiting product to memory."""
+        if name in self.waiting:
+            product(self.planner, self.waiting.pop(name))
+
+    def elementwise(self, e: Elementwise) -> None:
+        """One pass, with the products it waits for."""
+        e = plain(e)
+        group = [self.waiting[o.name] for o in e.operands if o.name in self.waiting]
+        tile = self._tile(e, group)
+        if tile is None:
+            if group and not _needs_rows(e):
+                self._relax(cannot_fuse(e, "its operands have no common tile order, so they meet in rows"))
+            for c in group:
+                self.flush(c.c.name)
+            self._rows(e)
+            return
+        for c in group:
+            del self.waiting[c.c.name]
+        if group:
+            self._epilogue(e, group, tile)
+        else:
+            self._tiles(e, tile)
+
+    def _tile(self, e: Elementwise, group: Sequence[Contraction]) -> Tile | None:
+        """The one tile order every operand of the shape of the pass has or can take, None for rows."""
+        if _needs_rows(e):
+            return None
+        if any(c.c.shape != e.shape for c in group):
+            return None
+        orders: list[ByteOrder | None] = [tile_of(self.planner, c) for c in group]
+        for o in e.operands:
+            if o.name not in self.waiting:
+                order = self.planner.order_of(o.name)
+                if e.channel(o):
+                    if order is not None and not isinstance(order, ChannelBias):
+                        return None
+                else:
+                    orders.append(order)
+        found = {order for order in orders if order is not None}
+        if len(found) != 1:
+            return None
+        order = found.pop()
+        return order if isinstance(order, Tile) else None
+
+    # ---------------------------------------------------------------- tile order
+
+    def _epilogue(self, e: Elementwise, group: Sequence[Contraction], tile: Tile) -> None:
+        """A pass that reads results of products: on the arriving tiles if it can, else through memory."""
+        if self.planner.options.fuse != "never":
+            try:
+                self._fused(e, group, tile)
+                return
+            except CannotFuse as err:
+                self._relax(err)
+        if alike(group):
+            products(self.planner, group)
+        else:
+            for c in group:
+                products(self.planner, [c])
+        self._tiles(e, tile)
+
+    def _relax(self, reason: CannotFuse) -> None:
+        """Record that an epilogue goes through memory.
+
+        Raises:
+            CannotFuse: the author required it on the arriving tile.
+        """
+        if self.planner.options.fuse == "require":
+            raise reason
+        if self.planner.options.fuse == "auto":
+            self.planner.relaxed.append(str(reason))
+
+    def _fused(self, e: Elementwise, group: Sequence[Contraction], tile: Tile) -> None:
+        machine, options = self.planner.machine, self.planner.options
+        cores = min(len(machine.meshes[0].units.get("VC", ())), options.cores)
+        instances = tile.gi * tile.gj
+        if not all(c.c.role == "temp" and self.readers[c.c.name] == 1 for c in group):
+            raise cannot_fuse(e, "the product is also read elsewhere, so it needs a place in memory")
+        if not alike(group):
+            raise cannot_fuse(e, "its products do not share M, N and K, so no instance computes them all")
+        if machine.meshes[0].orch is None:
+            raise cannot_fuse(e, f"machine {machine.name} has no orchestrator to acknowledge bursts to")
+        if instances > cores:
+            raise cannot_fuse(e, f"{instances} tiles for {cores} vector cores; a core holds one")
+        order = [(mo, no) for no in range(tile.gj) for mo in range(tile.gi)]
+        place = deal(order, range(options.cores))
+        receivers = tuple(place[key] for key in order)
+        arriving = tuple(c.c.name for c in group)
+        band = resident_band(e, tile, arriving, receivers, machine, options.lanes)
+        products(self.planner, group, Delivery(receivers, up(tile.gm * tile.gn, 8)))
+        self._add(e, band, tile, arriving)
+
+    def _tiles(self, e: Elementwise, tile: Tile) -> None:
+        options = self.planner.options
+        self._add(e, tile_band(e, tile, self.planner.machine, options.cores, options.lanes), tile)
+
+    def _add(self, e: Elementwise, band: VectorBand, tile: Tile, delivered: Sequence[str] = ()) -> None:
+        """Append a pass in tile order; a value a column is read in the order of its tiles."""
+        padded = self.planner.machine.word_bytes * band.words
+        for o in e.operands:
+            if o.name in delivered:
+                continue
+            if e.channel(o):
+                self.planner.hold(o, ChannelBias(tile.gn))
+            else:
+                self.planner.hold(o, tile, padded)
+        for r in e.results:
+            self.planner.store(r, tile, padded)
+        self.planner.bands.append(band)
+
+    # ---------------------------------------------------------------- rows
+
+    def _rows(self, e: Elementwise) -> None:
+        """A pass over rows; what lies in tiles is converted first."""
+        planner, options = self.planner, self.planner.options
+        operands = tuple(replace(o, name=planner.rows(o)) for o in e.operands)
+        e = replace(e, operands=operands)
+        parents = {r.of: planner.parent(r).shape for r in e.results if r.of}
+        band = lane_band(e, planner.machine, options.cores, options.lanes, parents)
+        word = planner.machine.word_bytes
+        for o, reach in zip(e.operands, band.reach, strict=True):
+            planner.hold(o, Flat(), word * reach)
+        for r in e.results:
+            self._result(r, word * band.words)
+        planner.bands.append(band)
+
+    def _result(self, result: Operand, padded: int) -> None:
+        if result.of:
+            self.planner.store(self.planner.parent(result), Flat())
+        else:
+            self.planner.store(result, Flat(), padded)
+
+
+def _needs_rows(e: Elementwise) -> bool:
+    """True if the pass is over rows whatever the order of its operands (docs/spec/compiler.md 7.1)."""
+    return e.chain.folds or any(e.reads) or any(r.of for r in e.results)

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of a schedule's buffers: lifetimes, tiers, ADJACENT groups (docs/spec/compiler.md 8).
+
+Steps are the bands with every part of a conversion as a step of its own before them, in the order they run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kohakutpu.errors import CompileError
+from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.schedule.arena import Arena
+from kohakutpu.schedule.ir import AnyBand, Buffer
+from kohakutpu.schedule.lifetimes import TEMP, Group, Life, Placed, Step, lifetimes, pack
+from kohakutpu.schedule.lifetimes import Need as Item
+from kohakutpu.schedule.planner import Need
+from kohakutpu.schedule.requantise import Conversion
+from kohakutpu.schedule.tiers import DRAM, L2, arena, global_addr
+
+LAYER = "L2"
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Placed buffers in order of first use.
+
+    Args:
+        lives: buffers that share bytes never live in the same step.
+        staging_full: proposals for the staging store that went to DRAM.
+    """
+
+    buffers: dict[str, Buffer]
+    lives: dict[str, Life]
+    staging_full: int = 0
+
+
+def steps_of(bands: Sequence[AnyBand], conversions: Sequence[Conversion], held: Mapping[str, Need]) -> list[Step]:
+    """What reads and writes buffers, in order; values that no buffer holds are left out."""
+    before: dict[int, list[Step]] = {}
+    for c in conversions:
+        for read, written in c.steps():
+            before.setdefault(c.band, []).append(Step(c.text(), (read,), (written,)))
+    out: list[Step] = []
+    for number in range(len(bands) + 1):
+        out += before.get(number, [])
+        if number < len(bands):
+            band = bands[number]
+            reads, writes = (tuple(n for n in names if n in held) for names in (band.reads, band.writes))
+            out.append(Step(f"band {number}", reads, writes))
+    return out
+
+
+def place(
+    needs: Mapping[str, Need],
+    steps: Sequence[Step],
+    machine: MachineSpec,
+    *,
+    adjacent: Sequence[tuple[str, ...]] = (),
+    reuse: bool = True,
+) -> Placement:
+    """Give every buffer a tier and an address.
+
+    Args:
+        adjacent: groups of buffers that lie one after another.
+        reuse: buffers that are never alive together may share bytes.
+
+    Raises:
+        CompileError: a tier that does not hold what its author put there, a memory that is full, a malformed group.
+    """
+    groups = [Group(members) for members in adjacent]
+    items = {n: Item(n, need.nbytes, need.value.role if reuse else "out") for n, need in needs.items()}
+    lives = lifetimes(list(items.values()), steps)
+    staged = [n for n, need in needs.items() if need.value.tier == L2]
+    _check_groups(groups, needs)
+    store = _staged(staged, items, lives, steps, machine, groups)
+    full = 0
+    for name in _proposals(needs, steps, groups) if machine.stage_bytes else []:
+        try:
+            store = _packed([*staged, name], items, steps, arena(L2, machine), groups)
+            staged.append(name)
+        except CompileError:
+            full += 1
+    rest = [n for n in needs if n not in staged]
+    placed = {DRAM: _packed(rest, items, steps, arena(DRAM, machine), groups), L2: store}
+    at = {
+        name: global_addr(p.base, 0, tier, machine, max(p.nbytes, 1))
+        for tier, members in placed.items()
+        for name, p in members.items()
+    }
+    return Placement({n: _buffer(n, needs[n], at[n]) for n in needs}, lives, full)
+
+
+def _buffer(name: str, need: Need, address: int) -> Buffer:
+    return Buffer(name, need.value.role, need.order.key, address, need.nbytes, need.value.shape, need.source)
+
+
+def _staged(
+    names: Sequence[str],
+    items: Mapping[str, Item],
+    lives: Mapping[str, Life],
+    steps: Sequence[Step],
+    machine: MachineSpec,
+    groups: Sequence[Group],
+) -> dict[str, Placed]:
+    """What authors put into the staging store.
+
+    Raises:
+        CompileError: it does not fit, or there is none.
+    """
+    if not names:
+        return {}
+    try:
+        store = arena(L2, machine)
+    except CompileError as err:
+        raise CompileError(f"{names[0]}: {err}") from err
+    try:
+        return _packed(names, items, steps, store, groups)
+    except CompileError as err:
+        raise CompileError(f"{err}; {_crowd(names, lives, items, machine)}") from err
+
+
+def _packed(
+    names: Sequence[str], items: Mapping[str, Item], steps: Sequence[Step], store: Arena, groups: Sequence[Group]
+) -> dict[str, Placed]:
+    """The buffers of one tier."""
+    mine = set(names)
+    touched = [
+        Step(s.name, tuple(n for n in s.reads if n in mine), tuple(n for n in s.writes if n in mine)) for s in steps
+    ]
+    here = [g for g in groups if g.members[0] in mine]
+    return pack([items[n] for n in items if n in mine], touched, store, here)
+
+
+def _check_groups(groups: Sequence[Group], needs: Mapping[str, Need]) -> None:
+    for group in groups:
+        missing = [n for n in group.members if n not in needs]
+        if missing:
+            raise CompileError(f"ADJACENT {group.members}: {missing[0]} has no buffer of its own")
+        tiers = {needs[n].value.tier or DRAM for n in group.members}
+        if len(tiers) > 1:
+            raise CompileError(f"ADJACENT {group.members} in tiers {', '.join(sorted(tiers))}; name one for all")
+
+
+def _crowd(names: Sequence[str], lives: Mapping[str, Life], items: Mapping[str, Item], machine: MachineSpec) -> str:
+    """The fullest step of the staging store, with the size of everything that lives there."""
+    together = max(
+        ([n for n in names if lives[n].meets(Life(lives[one].first, lives[one].first))] for one in names),
+        key=lambda group: sum(items[n].nbytes for n in group),
+    )
+    sizes = ", ".join(f"{n} {items[n].nbytes}" for n in together)
+    return f"tier l2 of {machine.stage_bytes} bytes is to hold at once: {sizes}; place one of them in dram"
+
+
+def _proposals(needs: Mapping[str, Need], steps: Sequence[Step], groups: Sequence[Group]) -> list[str]:
+    """Temps for the staging store (8.3): what conversions make, what they read, then what several bands read."""
+    tied = {n for g in groups for n in g.members}
+    free = [n for n, need in needs.items() if need.value.role == TEMP and not need.value.tier and n not in tied]
+    read = {n: sum(n in s.reads for s in steps) for n in free}
+    made = {w for s in steps for w in s.writes if not s.name.startswith("band")}
+    return [
+        *(n for n in free if n in made),
+        *(n for n in free if n not in made and needs[n].converted),
+        *sorted((n for n in free if n not in made and not needs[n].converted and read[n] > 1), key=lambda n: -read[n]),
+    ]
