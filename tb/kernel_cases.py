@@ -118,6 +118,7 @@ ACTS: dict[str, Callable[[F64], F64]] = {
     "gelu_sigmoid": lambda v: v * sigmoid(1.702 * v),
     "relu": lambda v: np.maximum(v, 0.0),
     "sigmoid": sigmoid,
+    "exp": np.exp,
 }
 
 
@@ -228,21 +229,22 @@ PRODUCTS = (
         lambda d: {"a": d.act(3, 20, 64), "b": d.weight(3, 36, 64)},
         lambda v: v["a"] @ v["b"].swapaxes(1, 2),
         "M",
+        rtl=True,
     ),
     _linear("linear_silu", "silu", rtl=True),
     _linear("linear_gelu", "gelu", rtl=True),
-    _linear("linear_relu", "relu"),
+    _linear("linear_relu", "relu", rtl=True),
     _linear("linear_bias", side="bias", rtl=True),
     _linear("linear_bias", side="bias", shape=(1024, 64, 1280), slow=True),
-    _linear("linear_bias", side="bias", shape=(24, 64, 36), knobs={"gm": 2, "gn": 3, "nk": 1}),
+    _linear("linear_bias", side="bias", shape=(24, 64, 36), knobs={"gm": 2, "gn": 3, "nk": 1}, rtl=True),
     _linear("linear_bias", side="bias", shape=(16, 32, 44), knobs={"gm": 2, "gn": 5, "nk": 1}),
-    _linear("linear_bias_silu", "silu", "bias"),
-    _linear("linear_bias_gelu", "gelu", "bias"),
+    _linear("linear_bias_silu", "silu", "bias", rtl=True),
+    _linear("linear_bias_gelu", "gelu", "bias", rtl=True),
     _linear("linear_add", side="add", rtl=True),
     _linear("linear_add", side="add", shape=(256, 1280, 1280), slow=True),
-    _linear("linear_add_relu", "relu", "add"),
-    _linear("linear_add_silu", "silu", "add"),
-    _linear("linear_add_gelu", "gelu", "add"),
+    _linear("linear_add_relu", "relu", "add", rtl=True),
+    _linear("linear_add_silu", "silu", "add", rtl=True),
+    _linear("linear_add_gelu", "gelu", "add", rtl=True),
     Case(
         "linear_scale",
         4,
@@ -251,6 +253,17 @@ PRODUCTS = (
         lambda v: 0.125 * (v["x"] @ v["w"].T),
         "M",
         knobs={"scale": 0.125},
+        rtl=True,
+    ),
+    Case(
+        "linear_scale_bias_add_silu",
+        4,
+        lambda: lib.linear("silu", scaled=True, bias=True, add=True),
+        _xw(64, 128, 64, b=lambda d: d.shift(64), r=lambda d: d.act(64, 64)),
+        lambda v: ACTS["silu"](0.125 * (v["x"] @ v["w"].T) + v["b"] + v["r"]),
+        "M",
+        knobs={"scale": 0.125},
+        rtl=True,
     ),
     Case(
         "linear_gate_add",
@@ -259,6 +272,7 @@ PRODUCTS = (
         _xw(64, 128, 64, g=lambda d: d.act(64, 64), r=lambda d: d.act(64, 64)),
         lambda v: v["r"] + v["g"] * (v["x"] @ v["w"].T),
         "M",
+        rtl=True,
     ),
     Case(
         "mlp_64x128x256x64",
@@ -267,12 +281,13 @@ PRODUCTS = (
         lambda d: {"x": d.act(64, 128), "up": d.weight(256, 128), "down": d.weight(64, 256)},
         lambda v: ACTS["silu"](v["x"] @ v["up"].T) @ v["down"].T,
         "M2",
+        rtl=True,
     ),
     Case(
         "timestep_mlp",
         28,
         lambda: lib.mlp("silu"),
-        lambda d: {"x": sinusoids(640.0)[None].repeat(4, 0), "up": d.weight(1280, 320), "down": d.weight(1280, 1280)},
+        lambda d: {"x": timesteps(32), "up": d.weight(1280, 320), "down": d.weight(1280, 1280)},
         lambda v: ACTS["silu"](v["x"] @ v["up"].T) @ v["down"].T,
         "M2",
         slow=True,
@@ -286,6 +301,11 @@ def sinusoids(t: float, count: int = 160) -> F16:
     return np.concatenate([np.cos(t * f), np.sin(t * f)]).astype(np.float16)
 
 
+def timesteps(steps: int) -> F16:
+    """Embeddings of a sampler of ``steps`` steps; a single one is too small a sample of its error class."""
+    return np.stack([sinusoids(1000.0 * i / steps) for i in range(steps)])
+
+
 def _gate(name: str, act: str, *, bias: bool = False, **more: Any) -> Case:
     def operands(d: Draw) -> Operands:
         out = {"x": d.act(64, 128), "wg": d.weight(64, 128), "wu": d.weight(64, 128)}
@@ -295,7 +315,7 @@ def _gate(name: str, act: str, *, bias: bool = False, **more: Any) -> Case:
         return ACTS[act](v["x"] @ v["wg"].T + v.get("bg", 0.0)) * (v["x"] @ v["wu"].T + v.get("bu", 0.0))
 
     suffix = "_sigmoid" if more.get("knobs") else ""
-    return Case(name + suffix, 16, lambda: getattr(lib, name), operands, want, "M", **more)
+    return Case(name + suffix, 16, lambda: getattr(lib, name), operands, want, "M", rtl=True, **more)
 
 
 GATES = (
@@ -307,12 +327,23 @@ GATES = (
     _gate("swiglu_fused", "silu"),
     _gate("swiglu_bias", "silu", bias=True),
     Case(
+        "gated_relu_bias",
+        16,
+        lambda: lib.gated("relu", bias=True),
+        lambda d: {n: d.act(64, 128) if n == "x" else d.weight(64, 128) for n in ("x", "wg", "wu")}
+        | {"bg": d.shift(64), "bu": d.shift(64)},
+        lambda v: ACTS["relu"](v["x"] @ v["wg"].T + v["bg"]) * (v["x"] @ v["wu"].T + v["bu"]),
+        "M",
+        rtl=True,
+    ),
+    Case(
         "geglu_chunked",
         16,
         lambda: lib.geglu_chunked,
         lambda d: {"x": d.act(64, 128), "w": d.weight(128, 128), "b": d.shift(128)},
         lambda v: (v["x"] @ v["w"][:64].T + v["b"][:64]) * gelu_tanh(v["x"] @ v["w"][64:].T + v["b"][64:]),
         "M",
+        rtl=True,
     ),
 )
 
@@ -357,9 +388,19 @@ HEADS = (
     _project(10),
     _project(20, slow=True),
     _attn_out(4, 128, rtl=True),
+    Case(
+        "v_transposed_4x64",
+        22,
+        lambda: lib.matmul,
+        lambda d: {"a": lib.heads_of(d.weight(4 * 64, 64), 4), "b": d.act(16, 64)},
+        lambda v: v["a"] @ v["b"].T,
+        "M",
+        dispatches=1,
+        rtl=True,
+    ),
     _attn_out(10, 64),
     _attn_out(20, 64, slow=True),
-    _attn_out(1, 512),
+    _attn_out(1, 512, rtl=True),
     _attn_out(3, 192),
 )
 
@@ -367,7 +408,7 @@ HEADS = (
 def _element(name: str, want: str = "") -> Case:
     act = want or name
     return Case(name, 15, lambda: getattr(lib, name), lambda d: {"x": d.act(7, 600)}, lambda v: ACTS[act](v["x"]), "V",
-                dispatches=1)  # fmt: skip
+                dispatches=1, rtl=True)  # fmt: skip
 
 
 ELEMENTS = (
@@ -376,6 +417,19 @@ ELEMENTS = (
     _element("gelu_sigmoid"),
     _element("sigmoid"),
     _element("relu"),
+    _element("exp"),
+    Case(
+        "chain_3",
+        15,
+        lambda: lib.chain(
+            (("x", False), ("g", True)), (("mul", ("x", "g")), ("fma", ("_", 0.5, "x")), ("silu", ("_",)))
+        ),
+        lambda d: {"x": d.act(24, 64), "g": d.gain(64)},
+        lambda v: ACTS["silu"](0.5 * v["x"] * v["g"] + v["x"]),
+        "V",
+        dispatches=1,
+        rtl=True,
+    ),
     Case(
         "residual",
         19,
@@ -441,7 +495,7 @@ ROWS = (
     *(_softmax(8, cols, dispatches=1) for cols in range(16, 129, 16)),
     _softmax(64, 128, dispatches=1, rtl=True),
     _softmax(4, 256),
-    _softmax(4, 640),
+    _softmax(4, 640, rtl=True),
     _softmax(4, 768),
     _softmax(4, 1024),
     _softmax(4, 1280),
@@ -452,17 +506,27 @@ ROWS = (
         for k in (1, 15, 16, 76, 77, 127, 128)
         for s in (0.0, -10.0, -100.0, 50.0)
     ),
-    _keys(77, 256, -100.0),
+    Case(
+        "softmax_masked_9x48",
+        12,
+        lambda: lib.softmax_masked(48),
+        lambda d: {"x": d.act(9, 48), "mask": (np.arange(48) % 3 != 1).astype(np.float16)},
+        lambda v: softmax(np.where(v["mask"] != 0, v["x"], -np.inf)),
+        "W",
+        dispatches=1,
+        rtl=True,
+    ),
+    _keys(77, 256, -100.0, rtl=True),
     _keys(300, 640, -100.0),
     _norm("layernorm", 64, 128, dispatches=1, rtl=True),
-    _norm("layernorm", 9, 48, dispatches=1),
-    _norm("rmsnorm", 64, 128, dispatches=1),
+    _norm("layernorm", 9, 48, dispatches=1, rtl=True),
+    _norm("rmsnorm", 64, 128, dispatches=1, rtl=True),
     _norm("layernorm", 16, 320),
     _norm("layernorm", 16, 640, rtl=True),
     _norm("layernorm", 16, 768),
     _norm("layernorm", 16, 1024),
     _norm("layernorm", 16, 1280),
-    _norm("rmsnorm", 16, 640),
+    _norm("rmsnorm", 16, 640, rtl=True),
 )
 
 GROUPS = (20_480, 40_960, 61_440, 81_920, 122_880, 163_840, 245_760, 327_680, 491_520)
@@ -473,7 +537,9 @@ SPREADS = {(0.0, 1.0): "W", (8.0, 1.0): "W8", (64.0, 1.0): "W64", (0.0, 8.0): "W
 """Error class of every mean and standard deviation of section 10."""
 
 
-def group_case(group: int, mean: float = 0.0, sigma: float = 1.0, eps: float = 1e-5, *, silu: bool = False) -> Case:
+def group_case(
+    group: int, mean: float = 0.0, sigma: float = 1.0, eps: float = 1e-5, *, silu: bool = False, rtl: bool = False
+) -> Case:
     """Two groups of ``group`` elements."""
     name = "group_norm" if group <= 128 else "group_norm_silu_wide" if silu else "group_norm_wide"
 
@@ -491,13 +557,15 @@ def group_case(group: int, mean: float = 0.0, sigma: float = 1.0, eps: float = 1
         bound,
         knobs={"eps": eps},
         slow=group > 40_960,
+        rtl=rtl,
     )
 
 
 GROUP_NORMS = (
-    group_case(128),
-    group_case(80),
-    group_case(20_480),
+    group_case(128, rtl=True),
+    group_case(80, rtl=True),
+    group_case(384, 0.0, 20.0, silu=True, rtl=True),
+    group_case(20_480, rtl=True),
     group_case(20_480, silu=True),
     group_case(20_480, 8.0),
     group_case(20_480, 64.0),
@@ -560,7 +628,14 @@ def _flash(
 
 ATTENTION = (
     _flash(1, 64, 64, dispatches=6, rtl=True),
-    _flash(4, 64, 64, dispatches=6),
+    _flash(1, 32, 64, dispatches=6, rtl=True),
+    _flash(1, 64, 128, dispatches=10, rtl=True),
+    _flash(1, 64, 96, 64, 64, 32, keys=77, rtl=True),
+    _flash(1, 64, 64, 64, 64, 32, qblock=32, causal=True, rtl=True),
+    _flash(1, 64, 64, groups=2, rtl=True),
+    _flash(1, 32, 128, 64, 128, rtl=True),
+    _flash(4, 64, 64, dispatches=6, rtl=True),
+    _flash(4, 64, 128, rtl=True),
     _flash(4, 128, 128, dispatches=10),
     _flash(4, 256, 256, dispatches=18, slow=True),
     _flash(4, 128, 256),

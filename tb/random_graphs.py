@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 import ktpu
+from kohakubench.formulas import ACTIVATIONS, activation
 from kohakubench.programs import description, spec
 from kohakutpu.chain import COMPARES, FOLDS
 from kohakutpu.graph import Graph, Op, Value, verify
 from kohakutpu.kernels import Trace
-from kohakutpu.kernels.formula import ACTIVATIONS, Formula
+from kohakutpu.kernels.formula import Formula
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.tensor import Call
 
@@ -23,7 +24,8 @@ from kohakutpu.tensor import Call
 class Kernel:
     """A call, the machine it is for, and the options it is compiled with.
 
-    ``norm``: the error class of docs/spec/kernels.md 0 that holds for it, "" for none.
+    ``norm``: the error class of docs/spec/kernels.md 0 that holds for it, "" for none. ``forms``: what a program of
+    several layers contains.
     """
 
     seed: int
@@ -33,11 +35,13 @@ class Kernel:
     machine: MachineSpec
     options: dict[str, Any]
     norm: str = ""
+    forms: frozenset[str] = frozenset()
 
     @property
     def repeat(self) -> str:
         """The command that repeats this kernel alone."""
-        return f"PYTHONPATH=compiler:driver:tb python tb/random_kernels.py {self.seed}"
+        deep = "--deep " if self.kind == "deep" else ""
+        return f"PYTHONPATH=compiler:driver:tb python tb/random_kernels.py {deep}{self.seed}"
 
 
 # ------------------------------------------------------------------ machines and knobs
@@ -62,7 +66,12 @@ def _random_machine(rng: np.random.Generator) -> Any:
     features: list[str] = ["emit_fuse"] if rng.random() < 0.7 else []
     if rng.random() < 0.8:
         features += ["xform_granule", "stage_l2"]
-    return _machine(
+    return hand_machine(rng, features)
+
+
+def hand_machine(rng: np.random.Generator, features: list[str]) -> tuple[dict[str, Any], MachineSpec]:
+    """A machine with ``features`` and random numbers and sizes of units."""
+    made: tuple[dict[str, Any], MachineSpec] = _machine(
         int(rng.choice([1, 2, 4])),
         int(rng.choice([1, 2, 4])),
         int(rng.choice([64, 128, 512])),
@@ -70,9 +79,10 @@ def _random_machine(rng: np.random.Generator) -> Any:
         int(rng.choice([1, 4])),
         tuple(features),
     )
+    return made
 
 
-def _options(rng: np.random.Generator, machine: MachineSpec) -> dict[str, Any]:
+def options(rng: np.random.Generator, machine: MachineSpec) -> dict[str, Any]:
     some: dict[str, Any] = {
         "fuse": rng.choice(["auto", "auto", "never", "require"]),
         "interleave": int(rng.choice([0, 0, 0, 1, 2, 3])),
@@ -101,7 +111,7 @@ def _tiling(rng: np.random.Generator, machine: MachineSpec) -> dict[str, int]:
 # ------------------------------------------------------------------ values
 
 
-def _half(rng: np.random.Generator, shape: tuple[int, int], scale: float = 1.0, *, wild: bool = False) -> np.ndarray:
+def half(rng: np.random.Generator, shape: tuple[int, int], scale: float = 1.0, *, wild: bool = False) -> np.ndarray:
     """Normal values; ``wild`` spreads magnitudes and puts zeros, subnormals and the largest among them."""
     values = rng.standard_normal(shape) * scale
     if wild:
@@ -165,7 +175,7 @@ class Expression:
         elif kind == "three":
             made = self.lanes.op("fma", self.value(), self.pick(), self.pick())
         elif kind == "act":
-            made = self.lanes.activation(str(self.rng.choice(ACTIVATIONS)), self.value())
+            made = activation(self.lanes, str(self.rng.choice(ACTIVATIONS)), self.value())
         elif kind == "choose":
             test = self.value()
             if self.rng.random() < 0.7:
@@ -189,7 +199,8 @@ class Expression:
         return found
 
     def finish(self, made: str, out: str, role: str = "out") -> None:
-        """Join ``made`` with the leaves it does not depend on, give it the full shape, and store it as ``out``."""
+        """Join ``made`` with the leaves it does not depend on, give it the full shape, and store it as ``out``,
+        which may be declared already."""
         reached = self._behind(made)
         rest = [n for n in self.leaves if n not in reached]
         self.unread = []
@@ -198,7 +209,8 @@ class Expression:
             rest.append(wide[0])
         for n in rest[:-1]:
             made = self.lanes.op(str(self.rng.choice(["add", "mul", "maximum"])), made, n)
-        self.graph.value(Value(out, "fp16", self.full, role))  # type: ignore[arg-type]
+        if out not in self.graph.values:
+            self.graph.value(Value(out, "fp16", self.full, role))  # type: ignore[arg-type]
         if rest:
             self.lanes.op("add", made, rest[-1], out=out)
         else:
@@ -224,7 +236,7 @@ def _lanes(rng: np.random.Generator, machine: MachineSpec) -> tuple[Graph, dict[
         if i and columns % 16 == 0 and rng.random() < 0.3:
             shape = (1, columns)
         graph.value(Value(name, "fp16", shape, "in"))
-        operands[name] = _half(rng, shape, wild=wild)
+        operands[name] = half(rng, shape, wild=wild)
         leaves.append(name)
     e = Expression(rng, graph, (rows, columns), leaves, folds)
     for _ in range(int(rng.integers(1, 9))):
@@ -250,7 +262,7 @@ def _inputs(rng: np.random.Generator, graph: Graph, operands: dict[str, np.ndarr
     for name, shape in shapes.items():
         graph.value(Value(name, "fp16", shape, "in"))
         scale = 1.0 if name in "xbr" else 1.0 / np.sqrt(shape[1])
-        operands[name] = _half(rng, shape, scale, wild=wild)
+        operands[name] = half(rng, shape, scale, wild=wild)
 
 
 def _products(rng: np.random.Generator, machine: MachineSpec) -> tuple[Graph, dict[str, np.ndarray], str]:
@@ -303,12 +315,12 @@ def _library(rng: np.random.Generator, machine: MachineSpec) -> tuple[Graph, dic
     m, n, k = (4 * _extent(rng, 16) for _ in range(3))
     k = 32 * _extent(rng, 8)
     knobs = _tiling(rng, machine)
-    x, w, u = _half(rng, (m, k)), _half(rng, (n, k), 0.1), _half(rng, (n, k), 0.1)
-    b, r = _half(rng, (1, n), 0.2), _half(rng, (m, n))
+    x, w, u = half(rng, (m, k)), half(rng, (n, k), 0.1), half(rng, (n, k), 0.1)
+    b, r = half(rng, (1, n), 0.2), half(rng, (m, n))
     act = str(rng.choice(ACTIVATIONS[:4]))
     rows, width = _extent(rng, 64), int(16 * rng.integers(1, 9))
-    v, gain = _half(rng, (rows, width)), (1 + 0.2 * rng.standard_normal(width)).astype(np.float16)
-    shift = _half(rng, (1, width), 0.2)
+    v, gain = half(rng, (rows, width)), (1 + 0.2 * rng.standard_normal(width)).astype(np.float16)
+    shift = half(rng, (1, width), 0.2)
     calls = {
         "matmul": (lambda: ktpu.matmul(x, w, **knobs), "M"),
         "act": (lambda: ktpu.linear(x, w, activation=act, **knobs), "M"),
@@ -339,4 +351,4 @@ def kernel(seed: int, on: tuple[dict[str, Any], MachineSpec] | None = None) -> K
     graph, operands, norm = KINDS[kind](rng, machine)
     verify(graph)
     call = Call(Trace(f"random_{seed}", graph, {}), operands)
-    return Kernel(seed, kind, call, body, machine, _options(rng, machine), norm)
+    return Kernel(seed, kind, call, body, machine, options(rng, machine), norm)

@@ -11,6 +11,7 @@ from kohakubench import machine_top
 from kohakubench.bench import BenchError, discover, load, survey
 from kohakubench.build import BuildError, build
 from kohakubench.machines import machine_bench
+from kohakutpu.mesh import find
 
 pytestmark = pytest.mark.unit
 
@@ -74,12 +75,11 @@ def test_only_the_asked_file_is_imported():
 
 def test_machine_bench_refuses_a_second_clock(tmp_path, monkeypatch):
     """The generated bench top drives one clock; a picture with another domain is named, not built wrongly."""
-    text = (machine_top.MACHINES / "mm_mesh.toml").read_text()
-    (tmp_path / "two.toml").write_text(text + 'unit.mg.clock = "fast"\n')
-    monkeypatch.setattr(machine_top, "MACHINES", tmp_path)
+    two = tmp_path / "two.toml"
+    two.write_text(find("mm_mesh").read_text() + 'unit.mg.clock = "fast"\n')
     with pytest.raises(ValueError, match=r"two.toml: unit.mg.clock = 'fast', but a machine bench drives one clock"):
-        machine_top.write_top("two", tmp_path, checked=True)
-    bench = dataclasses.replace(machine_bench("two_clocks", "two"), module="benches.canary")
+        machine_top.write_top(str(two), tmp_path, checked=True)
+    bench = dataclasses.replace(machine_bench("two_clocks", str(two)), module="benches.canary")
     monkeypatch.setattr("kohakubench.build.SIM_BUILD", tmp_path / "build")
     monkeypatch.setattr("kohakubench.build._generator_files", lambda bench: [])
     with pytest.raises(BuildError, match=r"two_clocks: two\.toml: unit\.mg\.clock"):

@@ -141,10 +141,24 @@ def test_phases() -> None:
     assert MxConv.of(ConvEntry(1, 8), (32, 30, 32), [(0, 0)]).phases == 1
 
 
-def test_channel_concatenation_is_byte_identical() -> None:
+CONCATENATIONS = (
+    (32, 1280, 1280),
+    (32, 1280, 640),
+    (64, 1280, 640),
+    (64, 640, 640),
+    (64, 640, 320),
+    (128, 640, 320),
+    (128, 320, 320),
+    (8, 32, 64),
+)
+"""Edge, channels of the first and of the second image (docs/spec/kernels.md 1.3)."""
+
+
+@pytest.mark.parametrize("gm", [8, 32])
+def test_channel_concatenation_is_byte_identical(gm: int) -> None:
     """Body of the first, then the second with its tail: the bytes of the joined image."""
-    for edge, first, second in ((32, 64, 96), (16, 32, 32), (8, 32, 64)):
-        order = ConvEntry(1, 8)
+    for edge, first, second in CONCATENATIONS:
+        order = ConvEntry(1, gm)
         joined = image(edge, edge, first + second)
         a, b = joined[:, :, :first], joined[:, :, first:]
         head = order.pack(a)[: order.body_bytes((edge, edge, first))]

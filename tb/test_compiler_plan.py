@@ -820,8 +820,6 @@ def test_splits_that_are_refused() -> None:
         return Contraction(base.a, base.b, base.c, tiling, split=count, route=route)
 
     for c, message in (
-        (split(2, "peer"), "split K by route peer is not built; use route memory"),
-        (split(2, "core"), "split K by route core is not built; use route memory"),
         (split(2, "host"), "route 'host'; it is one of peer, core, memory"),
         (split(1, "memory"), "route memory without a split"),
         (split(2, "memory", Tiling(1, 1, 4)), "nk = 4: 1 chunks of K do not divide into 2 parts"),

@@ -270,7 +270,7 @@ def test_printed_levels() -> None:
     )
     assert "const k1: e8m15[1, 1] = 1e-05" in compiled.text()
     assert "y = add(" in compiled.text()
-    assert compiled.summary().startswith("layernorm M=64 N=128: 1 dispatches, ")
+    assert compiled.summary().startswith("layernorm M=64: 1 dispatches, ")
 
 
 def test_formats_have_places_of_their_own() -> None:
@@ -384,10 +384,14 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: ktpu.elementwise({"x": half(4)}, [("add", ("x",))]), "add with 1 operands"),
     (lambda: ktpu.elementwise({"x": half(4)}, [("less", ("x", "x"))]), "less with 2 operands"),
     (lambda: ktpu.elementwise({"x": half(4), "y": half(4)}, [("neg", ("x",))]), "input y is never read"),
-    (lambda: ktpu.elementwise({"x": half(4), "y": half(6)}, [("add", ("x", "y"))]), "do not fit"),
+    (lambda: ktpu.elementwise({"x": half(4), "y": half(6)}, [("add", ("x", "y"))]), "N is 4 by x and 6 by y; they"),
     (lambda: ktpu.elementwise({"x": half(4, 1)}, [("row_max", ("x",))]), "row_max with 1 operands"),
+    (lambda: ktpu.elementwise({"x": half(4, 32), "c": half(4, 1)}, [("add", ("x", "c"))]), "N is 32 by x and 1 by c"),
     (
-        lambda: ktpu.elementwise({"x": half(4, 32), "c": half(4, 1)}, [("add", ("x", "c"))]),
+        lambda: Call(
+            Trace("column", graph_of(Op("add", ("x", "c"), "y"), x=X, c=("fp16", (4, 1), "in"), y=Y), {}),
+            {"x": half(4, 32), "c": half(4, 1)},
+        ),
         "reads a value of shape .4, 1. from memory, one value a row",
     ),
     (

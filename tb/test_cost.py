@@ -317,7 +317,7 @@ def test_barrier_by_hand() -> None:
     call = ktpu.linear_silu(normal(32, 64), normal(32, 64), gm=4, gn=8, nk=2)
     compiled = ktpu.compile(call, CHECK, fuse="never")
     first, second = ktpu.cost(compiled).bands
-    written = compiled.schedule.buffers["z"].nbytes
+    written = compiled.schedule.buffers["z0"].nbytes
     assert (first.barrier, second.barrier) == (2 * written // 32, 0)
     two = CHECK.with_(meshes=(MeshSpec(CHECK.meshes[0].units, ((0, 1), (0, 2)), (1, 1)),))
     assert ktpu.cost(ktpu.compile(call, two, fuse="never")).bands[0].barrier == written // 32

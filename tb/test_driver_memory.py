@@ -21,7 +21,7 @@ from kohakudriver.memory import HostWindow
 from kohakudriver.registers import address
 from kohakutpu.isa import address as place
 from kohakutpu.isa import cluster, generated, mover, registers
-from kohakutpu.mesh import axi, load
+from kohakutpu.mesh import axi, find, load
 from kohakutpu.mesh.verilog import top_ports
 from kohakutpu.model.transport import ModelTransport
 from kohakutpu.walks import contiguous
@@ -143,7 +143,7 @@ def test_bench_top_of_a_machine_with_a_window(monkeypatch: pytest.MonkeyPatch, t
     bare = machine_top.write_top("mm_mesh", tmp_path, checked=False).read_text()
     known = top_ports
     extra = [(f"s_axi_mem_{s.name}", s.width, s.forward) for s in axi.signals(40, 256, full=False)]
-    ports = {name for name, _, _ in known(load(machine_top.MACHINES / "mm_mesh.toml"))}
+    ports = {name for name, _, _ in known(load(find("mm_mesh")))}
     monkeypatch.setattr(
         machine_top, "top_ports", lambda m: [p for p in known(m) if not p[0].startswith("s_axi_mem")] + extra
     )

@@ -163,6 +163,7 @@ def test_attention_quantises_the_weights_of_a_block_once() -> None:
         compiled = ktpu.compile(ktpu.call(case.kernel(), *case.draw().values(), **case.knobs), ktpu.machine(MACHINE))
         counters = compiled.artifact.meta["counters"]
         assert counters["quantised"] == blocks
+        assert (counters["relayouts_device"], counters["relayouts"]) == (2 * blocks, 0)
         assert counters["dispatches"] == 4 * blocks + 2
 
 

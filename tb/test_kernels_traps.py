@@ -15,7 +15,6 @@ from kernel_meaning import meaning
 from kohakutpu.errors import TraceError
 from kohakutpu.graph import interpret
 from kohakutpu.kernels import library as lib
-from kohakutpu.kernels.formula import LOG2E
 from kohakutpu.kernels.language import (
     In,
     Kernel,
@@ -34,6 +33,7 @@ from kohakutpu.kernels.language import (
     where,
 )
 from kohakutpu.kernels.language.lower import lower
+from kohakutpu.kernels.library.functions import LOG2E
 
 pytestmark = pytest.mark.unit
 

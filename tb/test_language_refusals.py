@@ -192,9 +192,9 @@ def swept_where_written(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
         c[i, j] <<= other
 
 
-def split_without_route(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
+def route_without_split(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
     for _i, _j in units(a.tiles(gm), b.tiles(gn)):
-        tile(gm, gn, nk, split=2)
+        tile(gm, gn, nk, route="peer")
 
 
 def periodic_in_contraction(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
@@ -273,7 +273,7 @@ def untouched(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
         (unswept, "nothing was swept into it"),
         (view_in_contraction, "a as_rows view cannot be indexed by the cluster"),
         (swept_where_written, r"acc1 sweeps t0\[i0, 0\], which t0\[i0, i1\] writes in the same stage"),
-        (split_without_route, r"tile\(split=2, route=''\): partial sums, at least 1, and with more than one the route"),
+        (route_without_split, r"tile\(split=1, route='peer'\): partial sums, at least 1, and with more than one the route"),
         (periodic_in_contraction, "a repeated view cannot be indexed by the cluster"),
         (plain_assignment, r"rebinds nothing on the machine; write c\[...\] <<= ..."),
         (fold_in_epilogue, r"row_sum\(\) in a fused epilogue: a tile's rows are not whole"),

@@ -131,7 +131,7 @@ def test_a_value_that_never_leaves_the_machine(model: Device) -> None:
     """A tile that saturates before its epilogue divides: the value is named, no output is clamped."""
     call = ktpu.linear(large(np.random.default_rng(0)).operands["a"], np.full((12, 32), 80.0), scale=2.0**-10)
     report = graded(Case("hidden", lambda rng: call), model)
-    assert [(s.name, s.count, s.first) for s in report.saturated] == [("z", 12, (5, 0))]
+    assert [(s.name, s.count, s.first) for s in report.saturated] == [("z0", 12, (5, 0))]
     assert report.tensors[0].row(MODEL, FP64).metrics.saturated == 0
     assert report.tensors[0].row(MODEL, FP64).metrics.max > 0.5
 

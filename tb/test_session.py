@@ -68,8 +68,8 @@ def test_the_commands_of_the_readme(tmp_path):
 @pytest.mark.parametrize(
     ("example", "options", "verdict"),
     [
-        ("digits.py", ["--images", "96"], "0 of 7,104 result values differ"),
-        ("fused_kernel.py", [], "0 of 1024 values differ"),
+        ("04_digits.py", ["--images", "96"], "0 of 7,104 result values differ"),
+        ("03_fused_kernel.py", [], "0 of 1024 values differ"),
     ],
 )
 def test_examples_on_rtl(capsys, monkeypatch, example, options, verdict):

@@ -34,6 +34,9 @@ ARITY = {
 }
 """Operands of every lane operation. ``fma(a, b, c)`` is a*b + c, ``where(p, a, b)`` takes a where p is not 0."""
 
+ROUND = "half"
+"""Rounds its operand through FP16, as a store and a load do; only the schedule makes it, where it joins two passes."""
+
 COMPARES = frozenset({"less", "greater", "equal"})
 FOLDS = frozenset({"row_max", "row_sum"})
 
@@ -43,7 +46,8 @@ class Node:
     """An operation on earlier nodes, or a leaf.
 
     Args:
-        op: a key of :data:`ARITY`, ``operand`` (``index`` counts the operands) or ``const`` (``value``).
+        op: a key of :data:`ARITY`, :data:`ROUND`, ``operand`` (``index`` counts the operands) or ``const``
+            (``value``).
     """
 
     op: str
@@ -114,7 +118,7 @@ class ChainBuilder:
         Raises:
             ValueError: an unknown operation or the wrong number of arguments.
         """
-        if ARITY.get(name) != len(args):
+        if {**ARITY, ROUND: 1}.get(name) != len(args):
             raise ValueError(f"{name} with {len(args)} operands; known: {ARITY}")
         return self.add(Node(name, args))
 

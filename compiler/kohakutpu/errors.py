@@ -25,4 +25,13 @@ class TraceError(CompileError):
 
 
 class CannotFuse(CompileError):  # noqa: N818  the name docs/spec/compiler.md uses
-    """An epilogue that cannot run on the tile where it arrives (docs/spec/compiler.md 12.7)."""
+    """An epilogue that cannot run on the tile where it arrives (docs/spec/compiler.md 12.7).
+
+    Args:
+        message: for the author, with both ways out.
+        reason: the condition alone.
+    """
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message

@@ -38,10 +38,14 @@ from kohakutpu.tensor import (
 from ktpu.compiling import Compiled, compile, read_output
 from ktpu.costing import cost
 from ktpu.devices import TargetError, TensorDevice, machine, machines, open, tensor
+from ktpu.kernel_calls import KernelCalls
+from ktpu.planning import Footprint, footprint, plan
 from ktpu.running import run
 
 __all__ = [
     "Compiled",
+    "Footprint",
+    "KernelCalls",
     "TargetError",
     "Tensor",
     "TensorDevice",
@@ -51,6 +55,7 @@ __all__ = [
     "cost",
     "elementwise",
     "exp",
+    "footprint",
     "geglu",
     "gelu",
     "layernorm",
@@ -64,6 +69,7 @@ __all__ = [
     "matmul_batched",
     "mul",
     "open",
+    "plan",
     "read_output",
     "relu",
     "rmsnorm",

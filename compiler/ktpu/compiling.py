@@ -17,10 +17,9 @@ from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import Move, UnitProgram, assemble, assemble_moves
 from kohakutpu.program.moves import text as move_text
 from kohakutpu.schedule import (
-    AnyBand,
     LaneOptions,
     Schedule,
-    VectorBand,
+    arrivals,
     emit,
     emit_moves,
     from_key,
@@ -28,9 +27,11 @@ from kohakutpu.schedule import (
     plan,
 )
 from kohakutpu.schedule.layout import F16
-from kohakutpu.schedule.requantise import Requantise
+from kohakutpu.schedule.requantise import Requantise, ToRows
 from kohakutpu.tensor import Call
 from ktpu.prelude import Step, prelude
+
+CompileOption = int | str | bool | None
 
 
 @dataclass(frozen=True)
@@ -200,30 +201,36 @@ def finished(
         "schedule": schedule.text(),
         "notes": list(schedule.notes),
         "counters": {
-            "relaxed": len(schedule.relaxed),
+            **planned(schedule),
+            "moves": sum(map(len, moves)),
             "temp_bytes": sum(b.nbytes for b in schedule.buffers.values() if b.role == "temp"),
-            **(_moved(schedule, moves) if schedule.conversions else {}),
         },
     }
-    arrivals = [*({} for _ in earlier.programs), *(_arrivals(band) for band in schedule.bands)]
+    awaited = [*({} for _ in earlier.programs), *arrivals(schedule)]
     work = [assemble(band, machine) for band in programs]
     passes = [assemble_moves(between) for between in moves]
-    artifact = link(machine, work, images, outputs, meta, arrivals, passes)
+    reorder = len(earlier.programs) + _relayouts(schedule)
+    artifact = link(machine, work, images, outputs, meta, awaited, passes, reorder=reorder)
     return Compiled(call, machine, schedule, programs, artifact, tuple(map(tuple, moves)))
 
 
-def _moved(schedule: Schedule, moves: list[list[Move]]) -> dict[str, int]:
-    """Counters of what the mover does for the program (docs/spec/compiler.md 7.4)."""
+def planned(schedule: Schedule) -> dict[str, int]:
+    """Counters of docs/spec/compiler.md 14.2 that a schedule decides.
+
+    ``quantised`` are conversions that make MXFP7 entries, ``relayouts_device`` those that reorder, on either engine.
+    """
     return {
+        "relayouts": 0,  # the compiler refuses what only the host could reorder
+        "relayouts_device": _relayouts(schedule) + sum(isinstance(c, ToRows) for c in schedule.conversions),
         "quantised": sum(isinstance(c, Requantise) for c in schedule.conversions),
-        "moves": sum(len(before) for before in moves),
         "staging_full": schedule.staging_full,
+        "relaxed": len(schedule.relaxed),
     }
 
 
-def _arrivals(band: AnyBand) -> dict[tuple[str, int], int]:
-    """Burst acknowledgements the band waits for, a receiver."""
-    return {("VC", unit): band.acks for unit in band.nodes} if isinstance(band, VectorBand) else {}
+def _relayouts(schedule: Schedule) -> int:
+    """Passes of the vector cores that only reorder; they are bands, but compute nothing."""
+    return sum(b.role == "relayout" for b in schedule.bands)
 
 
 def read_output(output: Output, raw: bytes) -> F16:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from kohakudriver.registers import fields
 from kohakudriver.result import RunResult
 from kohakutpu.isa.generated import ClusterError, VectorError
-from kohakutpu.schedule.requantise import Requantise
 from ktpu.compiling import Compiled
 from ktpu.costing import cost
 
@@ -45,23 +44,14 @@ def counters(compiled: Compiled, result: RunResult | None = None) -> dict[str, i
 
 
 def _compiled(c: Compiled) -> dict[str, int]:
-    relayouts = sum(b.role == "relayout" for b in c.schedule.bands)
-    quantised = sum(isinstance(x, Requantise) for x in c.schedule.conversions)
-    return {
-        "dispatches": len(c.schedule.bands) - relayouts,
-        "rounds": sum(1 for _ in c.artifact.rounds()),
-        "payloads": len(c.artifact.payloads),
-        "bytes_sent": _INSTRUCTION_BYTES * len(c.artifact.payloads) + sum(len(i.data) for i in c.artifact.images),
+    kept = c.artifact.meta["counters"]
+    found = {
+        **{name: int(n) for name, n in kept.items()},
+        "bytes_sent": _INSTRUCTION_BYTES * kept["payloads"] + kept["image_bytes"],
         "fetched": sum(o.nbytes for o in c.artifact.outputs),
-        # the compiler refuses what only the host could reorder
-        "relayouts": 0,
-        "relayouts_device": relayouts + len(c.schedule.conversions) - quantised,
-        "quantised": quantised,
-        "moves": sum(map(len, c.moves)),
         "mag_bytes": cost(c).mag_bytes,
-        "staging_full": c.schedule.staging_full,
-        "relaxed": len(c.schedule.relaxed),
     }
+    return {name: found[name] for name in COMPILED}
 
 
 def measured(result: RunResult, word_bytes: int) -> dict[str, int]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Opening a device: ``model:<machine>`` or ``rtl:<machine>``."""
+"""Opening a device: ``model:<machine>`` or ``rtl:<machine>`` (docs/spec/compiler.md 13.1)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from kohakuabi import Artifact
 from kohakudriver import Device, DriverError, Transport
+from kohakutpu import mesh
 from kohakutpu.errors import CompileError
 from kohakutpu.kernels.language import Kernel
 from kohakutpu.kernels.language.kernel import Knob
@@ -22,8 +23,6 @@ from kohakutpu.tensor.operand import Array
 from ktpu.disassembly import explain
 from ktpu.runtime import Runtime
 
-ROOT = Path(__file__).resolve().parents[2]
-MACHINES = ROOT / "spec" / "machines"
 DEFAULT_MACHINE = "mm_store"
 """The machine whose mover rewrites every byte order, so that no chain of calls is refused for it."""
 
@@ -33,33 +32,39 @@ class TargetError(ValueError):
 
 
 def machines() -> list[str]:
-    """Names of the machines there are pictures of."""
-    return sorted(p.stem for p in MACHINES.glob("*.toml"))
+    """Names of the machines this repository has pictures of."""
+    return mesh.names()
 
 
-@lru_cache(maxsize=8)
 def description(machine: str) -> dict[str, Any]:
     """Content of ``<machine>.machine.json``, generated from its picture.
 
-    Raises:
-        TargetError: no such machine; the message lists those there are.
-    """
-    picture = MACHINES / f"{machine}.toml"
-    if not picture.exists():
-        raise TargetError(f"no machine called {machine!r}; there are: {', '.join(machines())}")
-    from kohakutpu.mesh import load
+    Args:
+        machine: a name of :func:`machines`, or the path of a picture file that ends in ``.toml``.
 
-    text: dict[str, Any] = json.loads(json.dumps(load(picture).description()))
+    Raises:
+        TargetError: no such machine, or a picture that is refused; the message says why.
+    """
+    try:
+        picture = mesh.find(machine)
+        return _described(picture, picture.stat().st_mtime_ns)
+    except mesh.MeshError as err:
+        raise TargetError(str(err)) from err
+
+
+@lru_cache(maxsize=8)
+def _described(picture: Path, _written: int) -> dict[str, Any]:
+    text: dict[str, Any] = json.loads(json.dumps(mesh.load(picture).description()))
     return text
 
 
 def machine(name: str) -> MachineSpec:
-    """The MachineSpec to compile for machine ``name``."""
+    """The MachineSpec to compile for a machine: a name of :func:`machines`, or the path of a picture file."""
     return MachineSpec.from_description(description(name))
 
 
 def split_target(target: str) -> tuple[str, str]:
-    """("model" or "rtl", machine name); "model" alone is the model of :data:`DEFAULT_MACHINE`.
+    """("model" or "rtl", machine name or picture file); "model" alone is the model of :data:`DEFAULT_MACHINE`.
 
     Raises:
         TargetError: anything else.
@@ -69,7 +74,8 @@ def split_target(target: str) -> tuple[str, str]:
         name = DEFAULT_MACHINE
     if kind not in ("model", "rtl") or not name:
         raise TargetError(
-            f"target {target!r}; use model:<machine> or rtl:<machine>, machines: {', '.join(machines())}"
+            f"target {target!r}; use model:<machine> or rtl:<machine>, machines: {', '.join(machines())}, or a "
+            "picture file, model:path/to/machine.toml"
         )
     return kind, name
 
@@ -87,7 +93,7 @@ class TensorDevice(Device):
     """
 
     def __init__(self, target: str, transport: Transport, span: tuple[int, int] | None = None) -> None:
-        spec = machine(transport.description["name"])
+        spec = MachineSpec.from_description(transport.description)
         super().__init__(transport, spec.digest(), explain)
         self.target = target
         self.runtime = Runtime(self, spec, target, span)
@@ -102,6 +108,11 @@ class TensorDevice(Device):
 
     def __str__(self) -> str:
         return self.target
+
+    @property
+    def machine(self) -> MachineSpec:
+        """What to compile for."""
+        return self.runtime.machine
 
     def tensor(self, array: Array, name: str = "") -> Tensor:
         """An array of this device, see :func:`ktpu.tensor`."""
@@ -170,7 +181,8 @@ def open(target: str = "model", **options: Any) -> TensorDevice:
     """Open a device.
 
     Args:
-        target: ``model:<machine>`` or ``rtl:<machine>``; ``model`` is the model of :data:`DEFAULT_MACHINE`.
+        target: ``model:<machine>`` or ``rtl:<machine>``, the machine a name of :func:`machines` or the path of a
+            picture file, ``rtl:path/to/machine.toml``; ``model`` is the model of :data:`DEFAULT_MACHINE`.
         options: ``span`` for the bytes of DRAM that arrays may use, (first byte, bytes); for RTL also ``waves``,
             ``checked``, ``dram`` and ``seed``, see :class:`kohakubench.session.RtlSession`.
 

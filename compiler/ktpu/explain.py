@@ -181,6 +181,8 @@ def _residency(band: Band) -> str:
 
 
 def _fusion(band: Band) -> str:
+    if band.kept:
+        return "tiles stay in the tile stores until their partials are added"
     if band.delivery is not None:
         cores = ", ".join(f"VC{u}" for u in dict.fromkeys(band.delivery.cores))
         return f"tiles go to {cores}, {band.delivery.span} L1 words each; they never reach memory"

@@ -83,7 +83,7 @@ def grids(e: Explanation) -> list[Picture]:
             across = min(len(dealt), max(32, isqrt(len(dealt) * 4)))
             down = ceil(len(dealt) / across)
             places = [divmod(i, across) for i in range(len(dealt))]
-            caption = "RUNs in order, row by row"
+            caption = f"{'tiles' if band.engine == 'MG' else 'RUNs'} in order, row by row"
         out.append(_grid(title, caption, (across, down), places, [(k, u) for k, u in dealt], band.engine))
     return out
 

@@ -34,7 +34,7 @@ def _pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as err:
-        raise PlotError("no curves: matplotlib is missing; install it with pip install 'kohakutpu[dev]'") from err
+        raise PlotError("no curves: matplotlib is missing; install it with pip install 'kohakutpu[plots]'") from err
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

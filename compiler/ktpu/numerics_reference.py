@@ -7,7 +7,7 @@ a whole graph, without tiles, registers or addresses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from kohakutpu.chain import FOLDS
 from kohakutpu.dtypes import FP16, e8m15_bits
 from kohakutpu.graph import Graph, Value
+from kohakutpu.graph.interpret import MEANING
 from kohakutpu.isa.generated import VectorOp
 from kohakutpu.model.numerics import (
     ACC_MW_DEFAULT,
@@ -35,32 +36,6 @@ U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 
 LANES, BLOCK = 4, 32
-
-
-def _choose(where: npt.NDArray[np.bool_], a: F64, b: F64) -> F64:
-    return np.asarray(np.where(where, a, b), dtype=np.float64)
-
-
-MEANING: dict[str, Callable[..., F64]] = {
-    "neg": lambda a: -a,
-    "absolute": np.abs,
-    "exp2": np.exp2,
-    "log2": np.log2,
-    "recip": lambda a: 1.0 / a,
-    "rsqrt": lambda a: 1.0 / np.sqrt(a),
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "maximum": lambda a, b: _choose(a < b, b, a),
-    "minimum": lambda a, b: _choose(a > b, b, a),
-    "less": lambda a, b: (a < b).astype(np.float64),
-    "greater": lambda a, b: (a > b).astype(np.float64),
-    "equal": lambda a, b: (a == b).astype(np.float64),
-    "fma": lambda a, b, c: a * b + c,
-    "where": lambda p, a, b: _choose(p != 0, a, b),
-    "row_max": lambda a: a.max(axis=-1, keepdims=True),
-    "row_sum": lambda a: a.sum(axis=-1, keepdims=True),
-}
 
 
 def quantised(matrix: F64) -> F64:

@@ -65,4 +65,4 @@ def alone(steps: Sequence[Step], machine: MachineSpec) -> Artifact:
     before = prelude(steps, machine)
     work = [*(assemble(p, machine) for p in before.programs), []]
     passes = [assemble_moves(m) for m in (*before.moves, before.rest)]
-    return link(machine, work, [], [], {"kernel": "reorder"}, (), passes)
+    return link(machine, work, [], [], {"kernel": "reorder"}, (), passes, reorder=len(work))

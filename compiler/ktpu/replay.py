@@ -6,7 +6,7 @@ What is compared and what is masked is the determinism contract of docs/spec/REA
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
@@ -103,6 +103,7 @@ def replay(
     target: str = "rtl",
     progress: Callable[[int, int], None] | None = None,
     whole: int = 0,
+    more: Sequence[tuple[int, int]] = (),
 ) -> ReplayReport:
     """Run ``artifact`` on both devices, round by round, and compare after each.
 
@@ -112,6 +113,7 @@ def replay(
     Args:
         whole: bytes of memory compared from address 0 after the last round, beyond the buffers
             and their guards; for devices whose memory nothing else has written.
+        more: further (address, bytes) compared after the last round, such as temps in the staging store.
 
     Raises:
         kohakuabi.ArtifactError, kohakudriver.DriverError: a program that does not run on a device.
@@ -138,8 +140,8 @@ def replay(
         report.problems += [f"round {r.index}: {p}" for p in expected.problems()]
         if round_report.findings or expected.failed or got.failed:
             return report
-    if whole:
-        _compare_memory(round_report, artifact, r, (model, other), [(0, min(whole, size))])
+    behind = [(0, min(whole, size)), *more] if whole else list(more)
+    _compare_memory(round_report, artifact, r, (model, other), behind)
     return report
 
 

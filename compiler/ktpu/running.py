@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from kohakudriver import Device
+from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.tensor import Call
 from ktpu.compiling import expect
-from ktpu.devices import TensorDevice, machine
+from ktpu.devices import TensorDevice
 from ktpu.runtime import Runtime
 
 
@@ -28,5 +29,8 @@ def run(call: Call, device: Device, **options: int | str | bool) -> dict[str, np
     """
     expect("a device", device, Device, 'ktpu.open("model")')
     expect("a call", call, Call, "ktpu.matmul(a, b)")
-    runtime = device.runtime if isinstance(device, TensorDevice) else Runtime(device, machine(device.name))
+    if isinstance(device, TensorDevice):
+        runtime = device.runtime
+    else:
+        runtime = Runtime(device, MachineSpec.from_description(device.transport.description))
     return {name: result.numpy() for name, result in runtime.execute(call, **options).items()}

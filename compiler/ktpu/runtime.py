@@ -23,12 +23,10 @@ from kohakutpu.ints import up
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule import Schedule, from_key
 from kohakutpu.schedule.layout import F16, Flat
-from kohakutpu.schedule.relayout import RelayoutBand
-from kohakutpu.schedule.requantise import Requantise
 from kohakutpu.schedule.tiers import L2
 from kohakutpu.tensor import Call, DeviceArray, KernelCall, Tensor, to_half
-from kohakutpu.tensor.operand import Array, Operand, matrix
-from ktpu.compiling import finished, scheduled
+from kohakutpu.tensor.operand import ANY_RANK, Array, Operand, matrix
+from ktpu.compiling import finished, planned, scheduled
 from ktpu.counters import measured
 from ktpu.prelude import Step, alone
 from ktpu.runtime_arrays import Contents, Form
@@ -40,7 +38,7 @@ from ktpu.runtime_memory import DeviceMemory, Storage
 LINKED_MAX = 16
 """Linked programs kept a plan; another set of addresses needs another one."""
 
-_ANY_RANK = tuple(range(1, 9))
+
 @dataclass
 class Plan:
     """A call compiled for its extents: a schedule without final addresses, and the programs linked from it."""
@@ -91,7 +89,7 @@ class Runtime:
         """
         if isinstance(array, DeviceArray):
             raise CompileError(f"{array} lives on a device already; use it, or its numpy() for another device")
-        half = to_half(name or "array", array, _ANY_RANK)
+        half = to_half(name or "array", array, ANY_RANK)
         assert isinstance(half, np.ndarray)
         if half.size == 0:
             raise CompileError(f"{name or 'array'} is {half.shape}; every extent must be at least 1")
@@ -281,12 +279,8 @@ class Runtime:
 
     def _count(self, schedule: Schedule) -> None:
         """Conversions inside the program, as the plan made them."""
-        quantised = sum(isinstance(c, Requantise) for c in schedule.conversions)
-        cores = sum(isinstance(b, RelayoutBand) for b in schedule.bands)
-        self.counters["quantised"] += quantised
-        self.counters["relayouts_device"] += cores + len(schedule.conversions) - quantised
-        self.counters["staging_full"] += schedule.staging_full
-        self.counters["relaxed"] += len(schedule.relaxed)
+        for name, count in planned(schedule).items():
+            self.counters[name] += count
 
     def owner_of(self, artifact: Artifact) -> Storage | None:
         """A live array some of whose bytes a program of absolute addresses writes or puts images at."""
@@ -305,6 +299,7 @@ class Runtime:
         self._tables.clear()
         for plan in self._plans.values():
             plan.linked.clear()
+        self.memory.trim()
 
     def reset(self) -> None:
         """Begin a new epoch: every array made so far refuses to be read."""

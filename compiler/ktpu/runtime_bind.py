@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule.ir import Buffer, Schedule
+from kohakutpu.schedule.planner import HOST_ROLES
 from kohakutpu.schedule.tiers import DRAM, L2, global_addr
-
-HOST_ROLES = ("in", "const", "table")
 
 
 @dataclass(frozen=True)

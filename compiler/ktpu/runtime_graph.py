@@ -13,10 +13,10 @@ from kohakutpu.graph import Graph
 from kohakutpu.graph.interpret import interpret
 from kohakutpu.kernels import Trace
 from kohakutpu.schedule.layout import Tile, from_key
+from kohakutpu.schedule.relayout_walks import LANES
 
 _TILE = (1, 4)
 """Sub-tiles of the tiles that ragged rows of the host are brought in: they can be turned into whole rows."""
-_LANES = 16
 
 
 def flat_order(graph: Graph, sources: Iterable[str]) -> str:
@@ -32,7 +32,7 @@ def flat_order(graph: Graph, sources: Iterable[str]) -> str:
     tiles = [s for s in found if isinstance(from_key(s), Tile)]
     if tiles:
         return tiles[0]
-    return Tile.of(shape, *_TILE).key if not found and shape[1] % _LANES and shape[0] > 1 else ""
+    return Tile.of(shape, *_TILE).key if not found and shape[1] % LANES and shape[0] > 1 else ""
 
 
 def flat(graph: Graph) -> bool:

@@ -140,6 +140,11 @@ class DeviceMemory:
             "smaller batches"
         )
 
+    def trim(self) -> None:
+        """Give back what is free above the last array of every tier."""
+        for arena in self._arenas.values():
+            arena.trim()
+
     def reset(self) -> None:
         """Forget everything; a new epoch begins."""
         for arena in self._arenas.values():

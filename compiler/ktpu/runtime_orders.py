@@ -19,13 +19,13 @@ from kohakutpu.program import Move
 from kohakutpu.schedule.conversion import Placed, conversion
 from kohakutpu.schedule.layout import ByteOrder, ChannelBias, Entry, Flat, MxEntry, Shape, Tile
 from kohakutpu.schedule.relayout import relayout_band
+from kohakutpu.schedule.relayout_walks import LANES
 from kohakutpu.walks import WORD_BYTES, Dim, Walk
 from ktpu.prelude import Relayout, Step
 
 Scratch = Callable[[int, str], int]
 """Address of so many bytes that live until the steps have run."""
 
-_LANES = 16
 _STRETCH = 1 << 15
 """Words of one dimension of a contiguous walk."""
 
@@ -74,8 +74,8 @@ class Rewrite:
         return CompileError(f"{self.name} {self.shape} from {a.key} to {b.key}: {reason}")
 
     def _need_words(self, a: ByteOrder, b: ByteOrder) -> None:
-        if self.shape[1] % _LANES:
-            wanted = up(self.shape[1], _LANES)
+        if self.shape[1] % LANES:
+            wanted = up(self.shape[1], LANES)
             reason = f"rows of {self.shape[1]} elements do not end on a word; pad the last axis to {wanted}"
             raise self._refused(a, b, reason)
 
@@ -93,9 +93,9 @@ class Rewrite:
     def _clip(self, at: int, to: int, extents: Shape) -> None:
         """Rows of whole words from ``at`` into rows of ``extents``, zero where the array has none."""
         rows, cols = self.shape
-        dims = (Dim(extents[0], 2 * cols, 1, 1), Dim(extents[1] // _LANES, WORD_BYTES, 2, 1))
-        places = (Dim(extents[0], 2 * extents[1]), Dim(extents[1] // _LANES, WORD_BYTES))
-        self.steps.append(Move("copy", Walk(at, dims, ((0, rows), (0, cols // _LANES))), Walk(to, places)))
+        dims = (Dim(extents[0], 2 * cols, 1, 1), Dim(extents[1] // LANES, WORD_BYTES, 2, 1))
+        places = (Dim(extents[0], 2 * extents[1]), Dim(extents[1] // LANES, WORD_BYTES))
+        self.steps.append(Move("copy", Walk(at, dims, ((0, rows), (0, cols // LANES))), Walk(to, places)))
 
     def _retile(self, a: Tile, at: int, b: Tile, to: int) -> None:
         """Sub-tiles from one grid into another, zero where the array has none."""
@@ -118,7 +118,7 @@ class Rewrite:
         grid = Tile(1, 1, rows // 4, cols // 4)
         to = self.scratch(2 * rows * cols, f"{self.name} in one tile")
         if self._by_mover(Flat(), grid):
-            source = Walk(at, (Dim(rows // 4, 8 * cols), Dim(cols // _LANES, WORD_BYTES), Dim(4, 2 * cols)))
+            source = Walk(at, (Dim(rows // 4, 8 * cols), Dim(cols // LANES, WORD_BYTES), Dim(4, 2 * cols)))
             words = Walk(to, (Dim(rows // 4, 8 * cols), Dim(cols // 4, WORD_BYTES)))
             self.steps.append(Move("granule", source, words))
         else:
@@ -195,8 +195,8 @@ class Rewrite:
             self._rows(order, at, rows, (4, cols))
             at = rows
         fourfold = self.scratch(8 * cols, f"{self.name} four times")
-        source = Walk(at, (Dim(4, 0), Dim(cols // _LANES, WORD_BYTES)))
-        self.steps.append(Move("copy", source, Walk(fourfold, (Dim(4, 2 * cols), Dim(cols // _LANES, WORD_BYTES)))))
+        source = Walk(at, (Dim(4, 0), Dim(cols // LANES, WORD_BYTES)))
+        self.steps.append(Move("copy", source, Walk(fourfold, (Dim(4, 2 * cols), Dim(cols // LANES, WORD_BYTES)))))
         _, tile = self._entile(fourfold, (4, cols))
         self._words(tile, to, cols // 4, nbytes)
 

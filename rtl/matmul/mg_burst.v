@@ -5,6 +5,8 @@
 // One context (destination, granules left) collects at a time; it is free again
 // when its last granule lies in the burst buffer, whose halves carry their own
 // descriptor. Granules 8b..8b+7 are burst b, whatever the timing.
+// ROWMAJOR = 1: the queue turns the sub-tiles of a row-major DRAIN into rows, and
+// a burst also ends with a row that lies apart from the next one (5.6).
 //
 // Throughput 9 flits for 8 granules, without a gap: one half is collected while
 // the other is sent. A burst is offered only when it is complete.
@@ -20,7 +22,8 @@ module mg_burst #(
     parameter [3:0] MEM_X    = 4'd0,
     parameter [3:0] MEM_Y    = 4'd0,
     parameter       EMIT_BUF = 512,
-    parameter       SEND_W   = 352
+    parameter       SEND_W   = 352,
+    parameter       ROWMAJOR = 0
 ) (
     input  wire              clk,
     input  wire              rst_n,
@@ -52,6 +55,8 @@ module mg_burst #(
     localparam QW   = $clog2(EMIT_BUF);
     localparam [QW+1:0] ROOM_MAX = EMIT_BUF[QW+1:0] - {{QW{1'b0}}, 2'd2};
 
+    wire [39:0] o_addr = {open_inst[`KT_MG_INST_ADDR_HI], open_inst[`KT_MG_INST_ADDR_LO]};
+
     // ---- push side: a SEND is two granules, the second one a cycle later
     reg             hi_pend_q;
     reg  [HI_W-1:0] hi_q;
@@ -61,19 +66,60 @@ module mg_burst #(
 
     wire         q_valid, q_pop, q_ready;
     wire [255:0] q_data;
-    wire [QW:0]  q_level;
+    wire         row_ends;              // this pop is the last one of its run
+    wire [39:0]  row_next;
 
-    fifo_sync #(.WIDTH(256), .DEPTH(EMIT_BUF), .PRIM("block")) u_queue (
-        .clk       (clk),
-        .rst_n     (rst_n),
-        .in_valid  (push),
-        .in_ready  (q_ready),
-        .in_data   (push_data),
-        .out_valid (q_valid),
-        .out_ready (q_pop),
-        .out_data  (q_data),
-        .level     (q_level)
-    );
+    generate
+        if (ROWMAJOR != 0) begin : g_rows
+            wire        rows  = (open_inst[`KT_MG_INST_OP] == `KT_MG_OP_DRAIN) && open_inst[`KT_MG_INST_ROWMAJOR];
+            wire [7:0]  gn    = open_inst[`KT_MG_INST_GN];
+            wire [5:0]  quads = rows ? gn[7:2] : 6'd0;
+            wire [21:0] pitch = open_inst[`KT_MG_INST_PITCH];
+            wire        unused_gn = &{1'b0, gn[1:0]};
+
+            mg_row_queue #(.DEPTH(EMIT_BUF)) u_queue (
+                .clk       (clk),
+                .rst_n     (rst_n),
+                .open      (open),
+                .quads     (quads),
+                .in_valid  (push),
+                .in_ready  (q_ready),
+                .in_data   (push_data),
+                .out_valid (q_valid),
+                .out_ready (q_pop),
+                .out_data  (q_data)
+            );
+
+            mg_row_runs u_runs (
+                .clk   (clk),
+                .open  (open),
+                .apart (rows && (pitch != {16'd0, quads})),
+                .base  (o_addr),
+                .words (quads),
+                .pitch (pitch),
+                .pop   (q_pop),
+                .ends  (row_ends),
+                .next  (row_next)
+            );
+        end else begin : g_linear
+            wire [QW:0] level;
+            wire        unused_level = &{1'b0, level};
+
+            fifo_sync #(.WIDTH(256), .DEPTH(EMIT_BUF), .PRIM("block")) u_queue (
+                .clk       (clk),
+                .rst_n     (rst_n),
+                .in_valid  (push),
+                .in_ready  (q_ready),
+                .in_data   (push_data),
+                .out_valid (q_valid),
+                .out_ready (q_pop),
+                .out_data  (q_data),
+                .level     (level)
+            );
+            assign row_ends = 1'b0;
+            assign row_next = 40'd0;
+        end
+    endgenerate
 
     // ---- credits: commands issued by a DRAIN and not yet popped. An emitting
     // sweep takes none: it starts only on an empty queue.
@@ -96,7 +142,7 @@ module mg_burst #(
 
     assign q_pop = q_valid && ctx_q && !full_q[c_half_q];
     wire   c_last = left_q == 14'd1;
-    wire   c_done = q_pop && (c_last || (c_pos_q == 3'd7));
+    wire   c_done = q_pop && (c_last || (c_pos_q == 3'd7) || row_ends);
     assign ctx_free = !ctx_q;
     assign idle     = !ctx_q && (full_q == 2'b00);
 
@@ -181,14 +227,14 @@ module mg_burst #(
 
         if (open) begin
             left_q     <= open_granules;
-            addr_q     <= {open_inst[`KT_MG_INST_ADDR_HI], open_inst[`KT_MG_INST_ADDR_LO]};
+            addr_q     <= o_addr;
             node_q     <= o_node;
             head_q     <= {o_dst, o_txn, o_rsvd};
             tail_q     <= {open_inst[`KT_MG_INST_DBUF], open_inst[`KT_MG_INST_DFLAGS],
                            open_inst[`KT_MG_INST_DACK_Y], open_inst[`KT_MG_INST_DACK_X]};
         end else begin
             if (q_pop) left_q <= left_q - 14'd1;
-            if (c_done) addr_q <= addr_q + 40'd256;
+            if (c_done) addr_q <= row_ends ? row_next : addr_q + 40'd256;
         end
         if (take) credited_q <= 1'b1;
         else if (open) credited_q <= 1'b0;
@@ -199,7 +245,7 @@ module mg_burst #(
     end
 
     // The instruction carries more than a destination; the queue never fills.
-    wire unused = &{1'b0, open_inst, q_ready, q_level};
+    wire unused = &{1'b0, open_inst, q_ready};
 
 endmodule
 

@@ -12,7 +12,7 @@
 // INST_DEPTH, RECV_DEPTH  powers of two   MAX_INFLIGHT  1..8
 // ACKQ_DEPTH    power of two >= TILES/4   EMIT_BUF      power of two >= TILES
 // FILL_OUT      1..4                      FILL_WDOG, PEER_WDOG  cycles, 0 = off
-// ROWMAJOR      0 (the optional row-major drain is not part of this build)
+// ROWMAJOR      0, 1: the optional row-major drain
 // MODEL         1 portable, 0 packed DSP form
 // With MAX_INFLIGHT > 1 the unit still takes one instruction at a time.
 `default_nettype none
@@ -65,7 +65,7 @@ module mg_cluster #(
             || GB < 32 || GB > 512 || (GB & (GB - 1)) != 0
             || EMIT_BUF < TILES || (EMIT_BUF & (EMIT_BUF - 1)) != 0
             || ACKQ_DEPTH < TILES / 4 || L1_LAT < 1 || L1_LAT > 2
-            || FILL_OUT < 1 || FILL_OUT > 4 || ROWMAJOR != 0
+            || FILL_OUT < 1 || FILL_OUT > 4 || ROWMAJOR < 0 || ROWMAJOR > 1
             || PEER_WDOG > 16777215) begin : g_illegal
             mg_cluster_illegal_parameters u_stop ();
         end
@@ -137,6 +137,7 @@ module mg_cluster #(
         .EMIT_BUF   (EMIT_BUF),
         .FILL_WDOG  (FILL_WDOG),
         .PEER_WDOG  (PEER_WDOG),
+        .ROWMAJOR   (ROWMAJOR),
         .MODEL      (MODEL)
     ) u_unit (
         .clk         (clk),

@@ -5,9 +5,11 @@
 // Latency    the three products are registered in the cycle of `mul`; `code`
 //            and the clean fields are valid combinationally from the next
 //            cycle on, for as long as `inst` is held. code = 0: no fault.
+//            `mul` is held until `checked`, at once except for a row-major
+//            DRAIN, whose row groups take log2(TILES) - 1 more cycles.
 // Products are exact (16 bits for two 8-bit factors), sums never wrap.
 //
-// TILES, GA, GB as the cluster; ROWMAJOR must be 0 in this module.
+// TILES, GA, GB, ROWMAJOR as the cluster.
 `default_nettype none
 `include "ktpu_defs.vh"
 
@@ -16,10 +18,12 @@ module mg_decode #(
     parameter [3:0] CU_Y  = 4'd0,
     parameter       TILES = 512,
     parameter       GA    = 512,
-    parameter       GB    = 512
+    parameter       GB    = 512,
+    parameter       ROWMAJOR = 0
 ) (
     input  wire         clk,
     input  wire         mul,
+    output wire         checked,
     input  wire [255:0] inst,
     input  wire [12:0]  open_count,     // opened sub-tiles
     input  wire [12:0]  batch_size,     // current emit batch, 0 = none
@@ -74,7 +78,31 @@ module mg_decode #(
     wire [16:0] a_top    = a_end + {8'd0, inst[`KT_MG_INST_ABANK], 8'd0};
     wire [16:0] b_top    = b_end + {8'd0, inst[`KT_MG_INST_BBANK], 8'd0};
     wire [16:0] node_end = {1'b0, addr[20:5]} + granules;
-    wire        node_end_bad = node_end > 17'd65536;
+    wire        rows = (op == `KT_MG_OP_DRAIN) && !fuse && inst[`KT_MG_INST_ROWMAJOR];
+    wire        rows_done, rows_bad, rows_beyond;
+    wire        node_end_bad = rows ? rows_beyond : node_end > 17'd65536;
+
+    generate
+        if (ROWMAJOR != 0) begin : g_rows
+            mg_row_check #(.TILES(TILES)) u_check (
+                .clk           (clk),
+                .run           (mul && rows),
+                .n             (n),
+                .gn            (inst[`KT_MG_INST_GN]),
+                .pitch         (inst[`KT_MG_INST_PITCH]),
+                .reserved      (inst[39:0]),
+                .first_granule (addr[20:5]),
+                .done          (rows_done),
+                .bad           (rows_bad),
+                .beyond        (rows_beyond)
+            );
+        end else begin : g_none
+            assign rows_done   = 1'b1;
+            assign rows_bad    = 1'b1;
+            assign rows_beyond = 1'b0;
+        end
+    endgenerate
+    assign checked = !rows || rows_done;
 
     wire fill_range = (fill_end > BANK)
                     || (fill_top > (inst[`KT_MG_INST_SEL] ? GB_W : GA_W));
@@ -119,7 +147,7 @@ module mg_decode #(
                 if (n > TILES_W)                              code = `KT_MG_F_TILES;
                 else if (!fuse && unopened_d)                 code = `KT_MG_F_UNOPENED;
                 else if (fuse && (n > {3'd0, batch_size}))    code = `KT_MG_F_FUSE;
-                else if (!fuse && inst[`KT_MG_INST_ROWMAJOR]) code = `KT_MG_F_ROWMAJOR;
+                else if (rows && (rows_bad || is_send))       code = `KT_MG_F_ROWMAJOR;
                 else if (!fuse)                               code = dest_code;
             end
             default:                                          code = `KT_MG_F_OPCODE;

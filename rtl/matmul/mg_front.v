@@ -3,7 +3,7 @@
 // engine (docs/spec/cluster.md 2.1, 7.3, 7.4, 5.3).
 //
 // Latency    acceptance, products, checks: `go_*` is high two cycles after the
-//            acceptance, in the only cycle in which architectural state of the
+//            acceptance (a row-major DRAIN: mg_decode), in the only cycle in which architectural state of the
 //            front (opened count, batch size, tile bank) moves.
 // A refused instruction reaches no engine; `refused` carries its code.
 `default_nettype none
@@ -15,7 +15,8 @@ module mg_front #(
     parameter       TILES      = 512,
     parameter       GA         = 512,
     parameter       GB         = 512,
-    parameter       TILE_BANKS = 2
+    parameter       TILE_BANKS = 2,
+    parameter       ROWMAJOR   = 0
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -58,10 +59,13 @@ module mg_front #(
     wire [7:0]  code;
     wire [15:0] prod_mk, prod_nk, prod_mn;
     wire [16:0] granules_w;
+    wire        checked;
 
-    mg_decode #(.CU_X(CU_X), .CU_Y(CU_Y), .TILES(TILES), .GA(GA), .GB(GB)) u_decode (
+    mg_decode #(.CU_X(CU_X), .CU_Y(CU_Y), .TILES(TILES), .GA(GA), .GB(GB),
+                .ROWMAJOR(ROWMAJOR)) u_decode (
         .clk        (clk),
         .mul        (state_q == S_MUL),
+        .checked    (checked),
         .inst       (inst_q),
         .open_count (open_q),
         .batch_size (batch_q),
@@ -111,7 +115,7 @@ module mg_front #(
         end else begin
             case (state_q)
                 S_IDLE:  if (accept) state_q <= S_MUL;
-                S_MUL:   state_q <= S_CHK;
+                S_MUL:   if (checked) state_q <= S_CHK;
                 S_CHK:   state_q <= S_RUN;
                 default: if (retire) state_q <= S_IDLE;
             endcase

@@ -26,6 +26,7 @@ module mg_unit #(
     parameter       EMIT_BUF   = 512,
     parameter       FILL_WDOG  = 1048576,
     parameter       PEER_WDOG  = 65536,
+    parameter       ROWMAJOR   = 0,
     parameter       MODEL      = 1
 ) (
     input  wire         clk,
@@ -73,7 +74,7 @@ module mg_unit #(
     wire [12:0]  open_count;
 
     mg_front #(.CU_X(CU_X), .CU_Y(CU_Y), .TILES(TILES), .GA(GA), .GB(GB),
-               .TILE_BANKS(TILE_BANKS)) u_front (
+               .TILE_BANKS(TILE_BANKS), .ROWMAJOR(ROWMAJOR)) u_front (
         .clk        (clk),
         .rst_n      (rst_n),
         .ready      (l1_ready),
@@ -283,8 +284,7 @@ module mg_unit #(
     );
 
     // --------------------------------------------------- drain and peer stream
-    wire          arr_inflight, inflight_unused;
-    wire          ctx_free, burst_idle, room, peer_open;
+    wire          arr_inflight, inflight_unused, ctx_free, burst_idle, room, peer_open;
     wire          drain_start, drain_active;
     wire          dx_valid, dx_send, dx_bank, dx_ready;
     wire [TW-1:0] dx_addr;
@@ -390,7 +390,7 @@ module mg_unit #(
     wire [287:0] drain_flit;
 
     mg_burst #(.CU_X(CU_X), .CU_Y(CU_Y), .MEM_X(MEM_X), .MEM_Y(MEM_Y), .EMIT_BUF(EMIT_BUF),
-               .SEND_W(TILE_W)) u_burst (
+               .SEND_W(TILE_W), .ROWMAJOR(ROWMAJOR)) u_burst (
         .clk           (clk),
         .rst_n         (rst_n),
         .open          (drain_start || (start && armed_emit)),

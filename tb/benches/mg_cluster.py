@@ -33,8 +33,9 @@ BENCH = Bench(
         "one_bank": {"TILE_BANKS": 1},
         "latencies": {"TILE_LAT": 1, "L1_LAT": 2, "MAX_INFLIGHT": 4},
         "inflight8": {"MAX_INFLIGHT": 8},
+        "rowmajor": {"ROWMAJOR": 1},
     },
-    slow_variants=("one_bank", "latencies", "inflight8"),
+    slow_variants=("one_bank", "latencies", "inflight8", "rowmajor"),
     mutations={
         "read_error": (
             "rtl/matmul/mg_fill.v",

@@ -56,9 +56,16 @@ def flit(dst: tuple[int, int], src: tuple[int, int], kind: int, txn: int, last: 
     return head << 256 | payload
 
 
-def bursts(form: str, n: int) -> int:
+def bursts(form: str, n: int, gn: int = 0, pitch: int = 0) -> int:
     """Number of bursts of a transfer (docs/spec/cluster.md 5.7)."""
+    if form == "rowmajor" and pitch > gn // 4:
+        return 4 * (n // gn) * -(-gn // 32)
     return -(-(2 * n if form == "send" else n) // 8)
+
+
+def row_places(n: int, gn: int, pitch: int) -> list[int]:
+    """Destination word of every word of a row-major DRAIN, relative to its base (5.6)."""
+    return [(4 * g + i) * pitch + q for g in range(n // gn) for i in range(4) for q in range(gn // 4)]
 
 
 @dataclass
@@ -71,6 +78,7 @@ class Ref:
     gb: int = 512
     rd_bad: tuple[int, int] = (0, 0)
     wr_bad: tuple[int, int] = (0, 0)
+    rowmajor: int = 0
     open: int = 0
     batch: int = 0
     count: int = 0
@@ -153,9 +161,15 @@ class Ref:
                 return 0x0A if n > self.batch else 0
             if n > self.open:
                 return 0x08
+            send = f["dnode"] and f["dbuf"] == 2
             if f["rowmajor"]:
-                return 0x0E
-            return self.check_dest(f, 2 * n if f["dnode"] and f["dbuf"] == 2 else n)
+                gn, pitch = f["gn"], f["tail"] >> 40
+                if not self.rowmajor or send or gn == 0 or gn % 4 or n % gn:
+                    return 0x0E
+                if pitch < gn // 4 or f["tail"] % (1 << 40):
+                    return 0x0E
+                return self.check_dest(f, 1 + max(row_places(n, gn, pitch)))
+            return self.check_dest(f, 2 * n if send else n)
         return 0x01
 
     def check_dest(self, f: dict[str, int], granules: int) -> int:
@@ -209,23 +223,40 @@ class Ref:
         n = max(f["n"], 1)
         self.batch = 0
         send = f["dnode"] and f["dbuf"] == 2
-        self.transfer(f, self.store.send(n) if send else self.store.emit(n))
+        granules = self.store.send(n) if send else self.store.emit(n)
+        if not f["rowmajor"]:
+            self.transfer(f, granules)
+            return
+        gn, halves = f["gn"], granules.view("<u2").reshape(-1, 4, 4)
+        rows = [
+            halves[g * gn + 4 * q : g * gn + 4 * q + 4, i].reshape(-1).view(np.uint8)
+            for g in range(n // gn)
+            for i in range(4)
+            for q in range(gn // 4)
+        ]
+        self.transfer(f, np.stack(rows), row_places(n, gn, f["tail"] >> 40))
 
-    def transfer(self, f: dict[str, int], granules: np.ndarray) -> None:
-        """Bursts of eight by granule index, memory or node form."""
+    def transfer(self, f: dict[str, int], granules: np.ndarray, places: list[int] | None = None) -> None:
+        """Bursts of at most eight consecutive words in the order given, memory or node form."""
         remote = f["dnode"] and f["dfin"]
         txn, rsvd = (f["dfin"], 4 | f["dmesh"]) if remote else (2, 0)
         dst = (f["dst_x"], f["dst_y"]) if f["dnode"] else MEM
-        for b in range(0, len(granules), 8):
-            part = granules[b : b + 8]
+        places = list(range(len(granules))) if places is None else places
+        at = 0
+        while at < len(granules):
+            end = at + 1
+            while end < len(granules) and end - at < 8 and places[end] == places[end - 1] + 1:
+                end += 1
+            part, b, at = granules[at:end], places[at], end
             if f["dnode"]:
                 head = f["dbuf"] << 40 | ((f["addr"] >> 5 & 0xFFFF) + b) << 24 | (len(part) - 1) << 16
                 head |= f["dflags"] << 8 | f["dack_y"] << 4 | f["dack_x"]
                 kinds, out = (8, 8), self.node
             else:
-                head = (f["addr"] + 32 * b) << 8 | (len(part) - 1)
+                place = (f["addr"] + 32 * b) % (1 << 40)
+                head = place << 8 | (len(part) - 1)
                 kinds, out = (1, 4), self.writes
-                self.write(f["addr"] + 32 * b, part)
+                self.write(place, part)
             out.append(flit(dst, UNIT, kinds[0], txn, 0, rsvd, head << 208))
             for i, g in enumerate(part):
                 end = int(i == len(part) - 1)

@@ -42,6 +42,7 @@ class Trace:
     first: list[int] = field(default_factory=list)
     last: list[int] = field(default_factory=list)
     reads: list[int] = field(default_factory=list)
+    acks: list[int] = field(default_factory=list)
     entered: list[tuple[int, int]] = field(default_factory=list)
 
     @staticmethod
@@ -57,7 +58,7 @@ class Trace:
             elif kind == "I":
                 t.entered.append((c, int(rest[0], 16)))
             else:
-                {"A": t.accepted, "F": t.first, "L": t.last, "R": t.reads}[kind].append(c)
+                {"A": t.accepted, "F": t.first, "L": t.last, "R": t.reads, "K": t.acks}[kind].append(c)
         return t
 
     def of(self, *kinds: int) -> list[int]:
@@ -84,7 +85,7 @@ class Rig:
         self.inst: list[tuple[int, int]] = []  # control, flit
         self.data: list[tuple[int, int]] = []
         self.script: list[Any] = []  # what the reference does, in order
-        self.sizes = sizes
+        self.sizes = {"rowmajor": int(dut.ROWMAJOR.value), **sizes}
         self.extra_recv = 0
 
     # ---- program

@@ -216,7 +216,7 @@ async def illegal_sweep(dut):
         rig.op(FILL, 0, n=64)
         rig.op(FILL, 0x4000, n=64, sel=1)
         rig.op(GEMM, gm=8, gn=9)
-        probe = Ref(rig.memory.copy())
+        probe = Ref(rig.memory.copy(), **rig.sizes)
         probe.open = 72
         for i in range(per_run):
             rig.word(illegal_payload(rig.random, probe), last=rig.random.randrange(2))

@@ -69,7 +69,7 @@ class Stream:
         elif pick < 0.95:
             self.burst()
         else:
-            probe = Ref(self.rig.memory)
+            probe = Ref(self.rig.memory, **self.rig.sizes)
             probe.open, probe.batch = self.open, self.batch
             gate, self.gate = self.gate, 0
             self.rig.word(illegal_payload(r, probe), r.randrange(2), recv=gate)

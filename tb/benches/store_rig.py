@@ -14,6 +14,7 @@ from cocotb.task import resume
 import ktpu
 from kohakuabi import Artifact, Image, Kick, Output
 from kohakubench import checks, seed
+from kohakubench.formulas import activation
 from kohakubench.insim import InSim, start
 from kohakubench.two_layers import FIRST, HIDDEN, SECOND, STAGE, M, N, call
 from kohakubench.window import Window
@@ -127,7 +128,7 @@ def activated(hidden: int = HIDDEN) -> Call:
         graph.value(Value(name, "fp16", (M, hidden), "temp"))
     graph.value(Value("y", "fp16", (M, N), "out"))
     graph.ops.append(Op("contract", ("x", "w1"), "z", tuple(sorted(FIRST.items()))))
-    Formula(graph).activation("silu", "z", out="h")
+    activation(Formula(graph), "silu", "z", out="h")
     graph.ops.append(Op("contract", ("h", "w2"), "y", tuple(sorted(SECOND.items()))))
     return Call(Trace("activated", graph, {}), dict(mlp.operands))
 

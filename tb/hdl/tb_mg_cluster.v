@@ -7,6 +7,7 @@
 //   O c flit   flit left the cluster         A c       instruction accepted
 //   D c x      exec_done {cover, fault, res} F/L c t   first / last issue of a sweep
 //   R c        read request accepted         I c flit  CU_DATA or stray flit entered
+//   K c        write acknowledgement entered
 // Control word: [11:0] cycles to wait before, [12] wait until as many
 // completions as [31:16] were seen, [13] the same for DATA_RECEIVED.
 `default_nettype none
@@ -21,6 +22,7 @@ module tb_mg_cluster #(
     parameter MAX_INFLIGHT = 1,
     parameter FILL_WDOG    = 4000,
     parameter PEER_WDOG    = 3000,
+    parameter ROWMAJOR     = 0,
     parameter MODEL        = 1,
     parameter STIM         = 65536
 ) (
@@ -89,7 +91,7 @@ module tb_mg_cluster #(
     mg_cluster #(.CU_X(2), .CU_Y(1), .MEM_X(0), .MEM_Y(1), .TILES(TILES), .GA(GA), .GB(GB),
                  .L1_LAT(L1_LAT), .TILE_LAT(TILE_LAT), .TILE_BANKS(TILE_BANKS),
                  .MAX_INFLIGHT(MAX_INFLIGHT), .FILL_WDOG(FILL_WDOG), .PEER_WDOG(PEER_WDOG),
-                 .MODEL(MODEL)) dut (
+                 .ROWMAJOR(ROWMAJOR), .MODEL(MODEL)) dut (
         .clk           (clk),
         .rst_n         (rst_n),
         .noc_in_valid  (in_valid_q),
@@ -238,6 +240,7 @@ module tb_mg_cluster #(
                 if (swp_f) $fwrite(trace, "F %0d\n", now_q);
                 if (swp_l) $fwrite(trace, "L %0d\n", now_q);
                 if (rdreq) $fwrite(trace, "R %0d\n", now_q);
+                if (ack_valid && ack_ready) $fwrite(trace, "K %0d\n", now_q);
                 if (take_d) $fwrite(trace, "I %0d %h\n", now_q, dhead[287:0]);
             end
         end

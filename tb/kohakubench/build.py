@@ -75,7 +75,9 @@ def mutate(bench: Bench, name: str, into: Path, files: list[Path]) -> list[Path]
 def _generator_files(bench: Bench) -> list[Path]:
     if bench.machine is None:
         return []
-    picture = ROOT / "spec" / "machines" / f"{bench.machine}.toml"
+    from kohakutpu.mesh import find
+
+    picture = find(bench.machine)
     mesh = sorted((ROOT / "compiler" / "kohakutpu" / "mesh").rglob("*.py"))
     return [picture, Path(__file__).with_name("machine_top.py"), *mesh]
 
@@ -84,13 +86,13 @@ def _machine_files(bench: Bench, directory: Path) -> list[Path]:
     """Generate the machine's top and the bench top around it."""
     if bench.machine is None:
         return []
-    from kohakubench.machine_top import MACHINES, write_top
-    from kohakutpu.mesh import generate
+    from kohakubench.machine_top import write_top
+    from kohakutpu.mesh import find, generate
 
     out = directory / "machine"
     out.mkdir(parents=True, exist_ok=True)
     try:
-        generate(MACHINES / f"{bench.machine}.toml", out)
+        generate(find(bench.machine), out)
         write_top(bench.machine, out, checked=bench.checked, dram_params=bench.dram)
     except ValueError as err:
         raise BuildError(f"bench {bench.name}: {err}") from err

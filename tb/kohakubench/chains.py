@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kohakutpu.chain import ARITY, COMPARES, FOLDS, Chain, ChainBuilder
+from kohakutpu.chain import ARITY, COMPARES, FOLDS, ROUND, Chain, ChainBuilder
 from kohakutpu.dtypes import e8m15_bits
 from kohakutpu.isa.generated import Reduction, VectorOp
 from kohakutpu.model.numerics import e8m15_to_fp16, fp16_to_e8m15, lane, reduce_elements
@@ -51,6 +51,8 @@ def evaluate(chain: Chain, operands: Sequence[U16], shape: tuple[int, int]) -> l
         elif n.op in FOLDS:
             rows = [reduce_elements(_FOLDS[n.op], row)[0] for row in args[0]]
             values.append(np.broadcast_to(np.array(rows, np.uint32)[:, None], shape))
+        elif n.op == ROUND:
+            values.append(fp16_to_e8m15(e8m15_to_fp16(args[0])))
         elif n.op == "where":
             values.append(_where(chain, n.args[0], args))
         else:

@@ -67,11 +67,12 @@ class InSim:
         await Timer(1, unit="ps")
 
     async def _taps(self, names: Sequence[str] | None = None) -> dict[str, list[tuple[int, int]]]:
-        from kohakubench.machine_top import MACHINES, tap_names
+        from kohakubench.machine_top import tap_names
+        from kohakutpu.mesh import find
 
         await self._dump()
         out = {}
-        for name in names or tap_names(MACHINES / f"{self.description['name']}.toml"):
+        for name in names or tap_names(find(self.description["name"])):
             count = int(getattr(self.dut, f"t_{name}").count.value)
             out[name] = [(c, int(f, 16)) for c, f in read_tap(self._dir / f"tap_{name}.hex", count)]
         return out

@@ -7,11 +7,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from kohakubench.bench import ROOT
-from kohakutpu.mesh import load
+from kohakutpu.mesh import find, load
 from kohakutpu.mesh.verilog import top_ports
 
-MACHINES = ROOT / "spec" / "machines"
 _PROG_KICK = 0x50
 
 _AXI_DRAM = {
@@ -80,7 +78,7 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
     """Write ``tb_<machine>.v`` into ``out``.
 
     Args:
-        machine: name of a picture below ``spec/machines`` without suffix.
+        machine: name of a picture below ``spec/machines`` without suffix, or the path of a picture file.
         checked: instantiate ``<machine>_checked``, which has a link checker on every link.
         dram_params: parameters of the DRAM model.
 
@@ -88,9 +86,10 @@ def write_top(machine: str, out: Path, *, checked: bool, dram_params: dict[str, 
         path of the file.
 
     Raises:
-        ValueError: the picture has a clock domain besides "mesh"; this top drives one clock.
+        ValueError: there is no such picture; it has a clock domain besides "mesh"; this top drives one clock.
     """
-    picture = MACHINES / f"{machine}.toml"
+    picture = find(machine)
+    machine = load(picture).name
     units = endpoints(picture)
     tables = tomllib.loads(picture.read_text(encoding="utf-8"))["unit"]
     for e in units:

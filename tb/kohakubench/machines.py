@@ -36,6 +36,7 @@ def machine_bench(name: str, machine: str, *, checked: bool = True, **options: A
     """A bench of the generated machine ``machine``.
 
     Args:
+        machine: name of a picture below ``spec/machines``; a caller with a picture file of its own states ``top``.
         checked: a link checker on every link; off for speed measurements and live sessions.
         options: further fields of :class:`Bench`.
     """

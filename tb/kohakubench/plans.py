@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import numpy.typing as npt
 
 from kohakuabi import Artifact, Image, Output
 from kohakubench.chains import evaluate
-from kohakubench.programs import device, reference, spec
+from kohakubench.programs import accumulated, device, reference, spec
 from kohakutpu.chain import ChainBuilder
 from kohakutpu.dispatch import link
 from kohakutpu.ints import up
+from kohakutpu.model.numerics import acc_add, to_fp16
 from kohakutpu.program import assemble, assemble_moves
 from kohakutpu.schedule import (
     Contraction,
@@ -22,7 +24,7 @@ from kohakutpu.schedule import (
     Operand,
     Request,
     Schedule,
-    VectorBand,
+    arrivals,
     emit,
     emit_moves,
     from_key,
@@ -44,13 +46,9 @@ def artifact_of(schedule: Schedule, values: Mapping[str, Half], text: dict[str, 
         for b in schedule.buffers.values()
         if b.role == "out"
     ]
-    arrivals = [
-        {("VC", unit): band.acks for unit in band.nodes} if isinstance(band, VectorBand) else {}
-        for band in schedule.bands
-    ]
     work = [assemble(band, machine) for band in emit(schedule, machine)]
     moves = [assemble_moves(before) for before in emit_moves(schedule, machine)]
-    return link(machine, work, images, outputs, {"kernel": "plan"}, arrivals, moves)
+    return link(machine, work, images, outputs, {"kernel": "plan"}, arrivals(schedule), moves)
 
 
 def run_plan(
@@ -115,8 +113,14 @@ def _contracted(c: Contraction, a: Half, b: Half) -> Half:
         if c.split == 1:
             out.append(reference(x, y).view(np.float16))
             continue
+        pairs = list(zip(np.split(x, c.split, 1), np.split(y, c.split, 1), strict=True))
+        if c.route == "peer":
+            # partials in accumulator width, the first one the tile the others are added to
+            total = reduce(acc_add, (accumulated(p, q) for p, q in pairs))
+            out.append(to_fp16(total).view(np.float16))
+            continue
         # partials are rounded to FP16 and added in order, each sum rounded once at the end of the pass
-        parts = [reference(p, q) for p, q in zip(np.split(x, c.split, 1), np.split(y, c.split, 1), strict=True)]
+        parts = [reference(p, q) for p, q in pairs]
         total = evaluate(sum_chain(c.split).chain, parts, parts[0].shape)[0]
         out.append(np.asarray(total, np.uint16).view(np.float16))
     return np.concatenate(out)

@@ -70,14 +70,23 @@ def operands(m: int, n: int, k: int, seed: int = 0) -> tuple[F64, F64]:
 
 def reference(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint16]:
     """FP16 bits of A B^T by the reference arithmetic on whole matrices, without any tiling."""
+    return _product(a, b)[1]
+
+
+def accumulated(a: npt.ArrayLike, b: npt.ArrayLike) -> npt.NDArray[np.uint32]:
+    """Accumulator codes of A B^T by the same arithmetic."""
+    return _product(a, b)[0]
+
+
+def _product(a: npt.ArrayLike, b: npt.ArrayLike) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint16]]:
     x, y = (np.asarray(v).astype(np.float16) for v in (a, b))
 
     def padded(v: F16) -> npt.NDArray[np.uint16]:
         rows, k = -v.shape[0] % 4, -v.shape[1] % 32
         return np.pad(v, ((0, rows), (0, k))).view(np.uint16)
 
-    _, bits = product(padded(x), padded(y))
-    return bits[: x.shape[0], : y.shape[0]]
+    codes, bits = product(padded(x), padded(y))
+    return codes[: x.shape[0], : y.shape[0]], bits[: x.shape[0], : y.shape[0]]
 
 
 def result(dev: Device, compiled: ktpu.Compiled) -> npt.NDArray[np.uint16]:

@@ -19,11 +19,12 @@ from typing import Any
 
 from kohakubench import wire
 from kohakubench.build import SIM_BUILD, Model, Options, build
-from kohakubench.machine_top import MACHINES, tap_names
+from kohakubench.machine_top import tap_names
 from kohakubench.machines import DRAM_WORDS, machine_bench
 from kohakubench.run import Request, environment
 from kohakudriver.generated import ADDR_W, ADDRESS_MAP
 from kohakudriver.memory import HostWindow
+from kohakutpu.mesh import MeshError, find, load
 
 Progress = Callable[[int], None]
 STAGING = ADDRESS_MAP["staging"][0]
@@ -38,7 +39,7 @@ class RtlSession:
     """A machine's RTL under Verilator, driven over a local socket.
 
     Args:
-        machine: name of a picture below ``spec/machines``.
+        machine: name of a picture below ``spec/machines``, or the path of a picture file that ends in ``.toml``.
         waves: record waves of the whole session into the run directory.
         checked: build with a link checker on every link.
         dram: behaviour of the DRAM model, see :meth:`kohakubench.dram.Dram.configure`.
@@ -56,25 +57,27 @@ class RtlSession:
         dram_params: dict[str, int] | None = None,
         seed: int = 1,
     ) -> None:
-        picture = MACHINES / f"{machine}.toml"
-        if not picture.exists():
-            known = ", ".join(sorted(p.stem for p in MACHINES.glob("*.toml")))
-            raise SessionError(f"no machine called {machine!r}; there are: {known}")
+        try:
+            picture = find(machine)
+            name = load(picture).name
+        except MeshError as err:
+            raise SessionError(str(err)) from err
         bench = replace(
-            machine_bench(f"session-{machine}", machine, checked=checked, dram=dram_params or {}),
+            machine_bench(f"session-{name}", machine, checked=checked, dram=dram_params or {}),
+            top=f"tb_{name}",
             module="kohakubench.session_server",
             program="tb/kohakubench/session_main.cpp",
         )
-        self.machine = machine
+        self.machine = name
         self.memory_bytes = 32 * DRAM_WORDS
         self._signals: list[int] = []
         self.picture = picture
         self.model: Model = build(bench, None, Options(waves=waves))
         self.description: dict[str, Any] = json.loads(
-            (self.model.directory / "machine" / f"{machine}.machine.json").read_text(encoding="utf-8")
+            (self.model.directory / "machine" / f"{name}.machine.json").read_text(encoding="utf-8")
         )
         SIM_BUILD.joinpath("runs").mkdir(parents=True, exist_ok=True)
-        self.run_dir = Path(tempfile.mkdtemp(prefix=f"session-{machine}-", dir=SIM_BUILD / "runs"))
+        self.run_dir = Path(tempfile.mkdtemp(prefix=f"session-{name}-", dir=SIM_BUILD / "runs"))
         self._start(bench, waves, seed)
         if dram is not None:
             self.configure(**dram)

@@ -88,7 +88,7 @@ def _cluster(listed: list[ClusterInstruction], machine: MachineSpec, profile: Pr
             hidden.sweep(sweep)
             words += i.gm * i.gn if i.emit and not i.node else 0
         elif i.op == ClusterOp.DRAIN:
-            drain += i.n
+            drain += i.granules
             words += 0 if i.fuse or i.node else i.n
     return Spent(mac, fill, drain, hidden=hidden.total, payloads=len(listed), words=words)
 

@@ -46,12 +46,15 @@ def link(
     meta: Mapping[str, Any] | None = None,
     arrivals: Sequence[Arrivals] = (),
     moves: Sequence[Sequence[MoverPass]] = (),
+    *,
+    reorder: int = 0,
 ) -> Artifact:
     """Plan rounds and assemble the artifact; bands run one after another.
 
     Args:
         arrivals: per band, the burst acknowledgements of each receiver that its first round waits for.
         moves: per band, the mover passes before it; one more list goes behind the last band.
+        reorder: how many of the bands only reorder bytes; they are no dispatches (docs/spec/kernels.md 0).
 
     Raises:
         CompileError: a unit the machine does not have, an empty program, conflicting images, a program for
@@ -84,7 +87,7 @@ def link(
         **info.get("counters", {}),
         "payloads": len(payloads),
         "rounds": len(cycles),
-        "dispatches": len(bands),
+        "dispatches": len(bands) - reorder,
         "image_bytes": sum(len(i.data) for i in images),
     }
     info["modelled_cycles"] = cycles

@@ -21,8 +21,8 @@ def verify(graph: Graph) -> None:
 
     Raises:
         CompileError: use before definition, rebinding, arity, attribute, dtype, shape, a view outside its buffer,
-            blocks that do not divide, parts that leave a gap or overlap, an output never written or an input never
-            read.
+            blocks that do not divide, parts that leave a gap or overlap, an output never written, or an input never
+            read or read only by what leads to no stored value.
     """
     for v in graph.values.values():
         _check_value(graph, v)
@@ -37,10 +37,25 @@ def verify(graph: Graph) -> None:
     for v in graph.values.values():
         if v.role == "out" and not v.of and v.name not in written and v.name not in parts:
             raise CompileError(f"output {v.name} is never written")
-    read = {name for op in graph.ops for name in op.args}
+    _check_inputs(graph)
+
+
+def _check_inputs(graph: Graph) -> None:
+    """Refuse an input that nothing reads; an op whose result leads to no stored value is never run."""
+    needed: set[str] = set()
+    for op in reversed(graph.ops):
+        if op.result in needed or graph.values[op.result].in_memory:
+            needed.update(op.args)
     for v in graph.values.values():
-        if v.role == "in" and v.name not in read:
+        if v.role != "in" or v.name in needed:
+            continue
+        dead = next((op for op in graph.ops if v.name in op.args), None)
+        if dead is None:
             raise CompileError(f"input {v.name} is never read")
+        raise CompileError(
+            f"input {v.name} is read only by {dead.text()}, which leads to no stored value; store what is made of "
+            "it, or leave the input out"
+        )
 
 
 def _check_value(graph: Graph, v: Value) -> None:

@@ -69,7 +69,7 @@ def _check_split(op: Op, k: int) -> None:
         if route:
             raise CompileError(f"contract: {op.result} names route {route!r} without a split; state split or no route")
         return
-    if route not in _ROUTES:
+    if route and route not in _ROUTES:
         raise CompileError(f"contract: {op.result} has route {route!r}; known: {', '.join(_ROUTES)}")
     chunks = cdiv(k, _KBLOCK * (op.attr("nk") or 1))
     if chunks % split:

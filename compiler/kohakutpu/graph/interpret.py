@@ -25,7 +25,7 @@ def _choose(where: npt.NDArray[np.bool_], a: F64, b: F64) -> F64:
     return np.asarray(np.where(where, a, b), dtype=np.float64)
 
 
-_MEANING: dict[str, Callable[..., F64]] = {
+MEANING: dict[str, Callable[..., F64]] = {
     "neg": lambda a: -a,
     "absolute": np.abs,
     "exp2": np.exp2,
@@ -45,6 +45,7 @@ _MEANING: dict[str, Callable[..., F64]] = {
     "row_max": lambda a: a.max(axis=1, keepdims=True),
     "row_sum": lambda a: a.sum(axis=1, keepdims=True),
 }
+"""What each lane operation computes, exactly."""
 
 
 def interpret(graph: Graph, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, F64]:
@@ -102,7 +103,7 @@ def _lanes(op: Op, shape: tuple[int, int], env: Mapping[str, F64]) -> F64:
         elif op.kind in FOLDS and op.space is not None:
             array = np.broadcast_to(array, (rows, cols))
         args.append(array)
-    return _MEANING[op.kind](*args)
+    return MEANING[op.kind](*args)
 
 
 def _shape(array: F64) -> tuple[int, int]:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import IntEnum
+from functools import cache
+from operator import index
 
 from kohakutpu.isa import generated as g
 from kohakutpu.isa.codec import Codec, EncodingError, codec
@@ -24,6 +26,11 @@ _ENUMS: dict[str, type[IntEnum]] = {
     "seti": g.ImmediateTarget,
 }
 _BASE_LOW = codec("VC_DESC").fields["value"].width
+_LOW_MASK = (1 << _BASE_LOW) - 1
+_BASE_LSB = codec("VC_DESC").fields["value"].lsb
+_BASE_HIGH_LSB = codec("VC_DESC").fields["value_hi"].lsb
+BASE_MAX = (1 << g.ADDR_W) - 1
+"""Largest base of a descriptor."""
 
 
 def word_codec(op: int | str) -> Codec:
@@ -147,6 +154,13 @@ def load_word(addr: int, word: int) -> int:
     return encode_envelope("IMEM", addr=addr, word=word)
 
 
+@cache
+def _descriptor(ad: int) -> int:
+    """``DESC`` payload of base 0."""
+    return encode_envelope("DESC", ad=ad, fld=0)
+
+
+@cache
 def run(pc: int) -> int:
     """``RUN`` payload: start the kernel at word ``pc``."""
     return encode_envelope("RUN", pc=pc)
@@ -154,10 +168,10 @@ def run(pc: int) -> int:
 
 def set_base(ad: int, base: int) -> int:
     """``DESC`` payload: 40-bit base of descriptor ``ad``."""
-    if not 0 <= base < 1 << g.ADDR_W:
-        raise EncodingError(f"VC_DESC.base = {base} is outside 0..{(1 << g.ADDR_W) - 1} (40 bits)")
-    low = base & ((1 << _BASE_LOW) - 1)
-    return encode_envelope("DESC", ad=ad, fld=0, value=low, value_hi=base >> _BASE_LOW)
+    if not 0 <= base <= BASE_MAX:
+        raise EncodingError(f"VC_DESC.base = {base} is outside 0..{BASE_MAX} (40 bits)")
+    base = index(base)
+    return _descriptor(ad) | (base & _LOW_MASK) << _BASE_LSB | base >> _BASE_LOW << _BASE_HIGH_LSB
 
 
 def set_dimension(ad: int, dim: int, stride: int, bound: int) -> int:

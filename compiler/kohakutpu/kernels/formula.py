@@ -1,23 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes lane operations into a graph: the formulas kernels are made of (docs/spec/kernels.md 4 and 5)."""
+"""Writes lane operations into a graph (docs/spec/compiler.md 4)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kohakutpu.chain import FOLDS
-from kohakutpu.errors import CompileError
 from kohakutpu.graph import Graph, Matrix, Op, Value
 from kohakutpu.views import Spread
 
 LAYER = "L4"
-
-LOG2E = math.log2(math.e)
-TANH_GELU = 2.0 * math.sqrt(2.0 / math.pi)
-TANH_CUBIC = 0.044715
-SIGMOID_GELU = 1.702
 
 Argument = tuple[str, Spread | None]
 """A value, and how it is read; None for all of it."""
@@ -72,51 +65,3 @@ class Formula:
         reads = tuple(read for _, read in args) if spread else ()
         self.graph.ops.append(Op(kind, tuple(name for name, _ in args), out, attrs, reads))
         return out
-
-    # -------------------------------------------------------------- activations
-
-    def sigmoid(self, v: str) -> str:
-        """1 / (1 + exp(-v))."""
-        return self.op("recip", self.op("add", self.op("exp2", self.op("mul", v, -LOG2E)), 1.0))
-
-    def silu(self, v: str, out: str = "") -> str:
-        """v * sigmoid(v)."""
-        return self.op("mul", v, self.sigmoid(v), out=out)
-
-    def gelu(self, v: str, out: str = "") -> str:
-        """The tanh form: v / (1 + exp(-2 sqrt(2/pi) (v + 0.044715 v^3)))."""
-        scale = -TANH_GELU * LOG2E
-        inner = self.op("fma", self.op("mul", v, v), scale * TANH_CUBIC, scale)
-        expo = self.op("exp2", self.op("mul", inner, v))
-        return self.op("mul", v, self.op("recip", self.op("add", expo, 1.0)), out=out)
-
-    def gelu_sigmoid(self, v: str, out: str = "") -> str:
-        """v * sigmoid(1.702 v)."""
-        expo = self.op("exp2", self.op("mul", v, -SIGMOID_GELU * LOG2E))
-        return self.op("mul", v, self.op("recip", self.op("add", expo, 1.0)), out=out)
-
-    def relu(self, v: str, out: str = "") -> str:
-        """max(v, 0)."""
-        return self.op("maximum", v, 0.0, out=out)
-
-    def exp(self, v: str, out: str = "") -> str:
-        """e^v."""
-        return self.op("exp2", self.op("mul", v, LOG2E), out=out)
-
-    def div(self, a: str | float, b: str, out: str = "") -> str:
-        """a * (1/b)."""
-        return self.op("mul", a, self.op("recip", b), out=out)
-
-    def activation(self, name: str, v: str, out: str = "") -> str:
-        """One of :data:`ACTIVATIONS` by name.
-
-        Raises:
-            CompileError: an unknown activation.
-        """
-        if name not in ACTIVATIONS:
-            raise CompileError(f"activation {name!r} is unknown; known: {', '.join(ACTIVATIONS)}")
-        made: str = getattr(self, name)(v, out=out)
-        return made
-
-
-ACTIVATIONS = ("silu", "gelu", "gelu_sigmoid", "relu", "exp")

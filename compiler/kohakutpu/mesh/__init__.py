@@ -13,11 +13,12 @@ from pathlib import Path
 from kohakutpu.mesh.checked import checked_top
 from kohakutpu.mesh.machine import Machine, derive
 from kohakutpu.mesh.picture import MeshError, read
+from kohakutpu.mesh.pictures import find, names
 from kohakutpu.mesh.verilog import top
 
 LAYER = "L0"
 
-__all__ = ["Machine", "MeshError", "generate", "load"]
+__all__ = ["Machine", "MeshError", "find", "generate", "load", "names"]
 
 
 def load(path: str | Path) -> Machine:

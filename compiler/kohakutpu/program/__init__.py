@@ -6,6 +6,7 @@ from kohakutpu.program.emit import Sweep, TileWork, acknowledgements, unit_progr
 from kohakutpu.program.encode import encode
 from kohakutpu.program.hazard import check_hazards
 from kohakutpu.program.instructions import (
+    TILE_BUFFER,
     Desc,
     Dims,
     Drain,
@@ -26,6 +27,7 @@ from kohakutpu.program.vector_work import LaneWork, Store, Stream, Walk, check_f
 LAYER = "L1"
 
 __all__ = [
+    "TILE_BUFFER",
     "Desc",
     "Dims",
     "Drain",

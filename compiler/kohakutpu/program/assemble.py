@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from kohakutpu.dispatch import MoverPass, UnitWork, Words
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import cost
-from kohakutpu.program.encode import encode
+from kohakutpu.program.encode import encode_all
 from kohakutpu.program.instructions import UnitProgram
 from kohakutpu.program.moves import Move
 from kohakutpu.program.moves import encode as encode_move
-from kohakutpu.program.vector_words import Word
 
 LAYER = "L1"
 
@@ -25,11 +24,11 @@ def assemble(programs: Iterable[UnitProgram], machine: MachineSpec) -> list[Unit
     """
     out = []
     for u in programs:
-        loaded: dict[int, Word] = {}
+        core = cost.Core()
         words = tuple(
             Words(
-                tuple(encode(i, machine) for i in p.instructions),
-                cost.at_most(p.instructions, machine, loaded),
+                encode_all(p.instructions, machine),
+                cost.at_most(p.instructions, machine, core),
                 u.engine,
             )
             for p in u.passes

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from kohakutpu.ints import cdiv, up
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program.instructions import Desc, Dims, Drain, Fill, Gemm, Image, Instruction, Run
+from kohakutpu.program.instructions import TILE_BUFFER, Desc, Dims, Drain, Fill, Gemm, Image, Instruction, Run
 from kohakutpu.program.vector_words import (
     Alu,
     Bar,
@@ -41,6 +42,8 @@ ISSUED = (Setvl, Setmode, Seti, Bar, Vfill, Vdrain)
 
 def cycles(ins: Instruction, machine: MachineSpec) -> int:
     """Cycles of one instruction with nothing hidden; a RUN needs its kernel, see :func:`at_most`."""
+    if isinstance(ins, Desc | Dims | Image):
+        return 1
     match ins:
         case Fill(n=n):
             return FILL_CYCLES_PER_ENTRY * n
@@ -48,7 +51,8 @@ def cycles(ins: Instruction, machine: MachineSpec) -> int:
             macs = 4 * ins.gm * 4 * ins.gn * machine.kblock * up(ins.nk, machine.k_per_issue)
             return cdiv(macs, machine.macs_per_cycle)
         case Drain(n=n):
-            return n
+            # a sub-tile in accumulator width is two granules
+            return 2 * n if ins.buf == TILE_BUFFER else n
         case Image() | Desc() | Dims():
             return 1
     raise TypeError(f"{ins!r} has no cycles of its own")
@@ -122,16 +126,40 @@ def _executed(words: Mapping[int, Word], pc: int, machine: MachineSpec, price: C
     return sum(price(word, chunks) for word, chunks in executed_words(words, pc, machine))
 
 
-def at_most(instructions: Iterable[Instruction], machine: MachineSpec, loaded: dict[int, Word] | None = None) -> int:
+@dataclass
+class Core:
+    """Instruction memory of a core while a program is read; ``bounds`` are those of its kernels, by first word."""
+
+    memory: dict[int, Word] = field(default_factory=dict)
+    bounds: dict[int, int] = field(default_factory=dict)
+
+    def load(self, image: Image) -> None:
+        """Write one word."""
+        self.memory[image.at] = image.word
+        self.bounds.clear()
+
+    def run(self, pc: int, machine: MachineSpec) -> int:
+        """The bound of the kernel at ``pc``, see :func:`kernel_at_most`."""
+        if pc not in self.bounds:
+            self.bounds[pc] = kernel_at_most(self.memory, pc, machine)
+        return self.bounds[pc]
+
+
+def at_most(instructions: Iterable[Instruction], machine: MachineSpec, core: Core | None = None) -> int:
     """Cycles of a program, nothing hidden and every RUN at its bound; a driver derives its patience from it.
 
     Args:
-        loaded: instruction memory of the core so far; advanced in place.
+        core: the core so far; advanced in place.
     """
-    memory = {} if loaded is None else loaded
+    core = Core() if core is None else core
     spent = 0
     for ins in instructions:
-        if isinstance(ins, Image):
-            memory[ins.at] = ins.word
-        spent += kernel_at_most(memory, ins.pc, machine) if isinstance(ins, Run) else cycles(ins, machine)
+        if isinstance(ins, Desc):
+            spent += 1
+        elif isinstance(ins, Run):
+            spent += core.run(ins.pc, machine)
+        else:
+            if isinstance(ins, Image):
+                core.load(ins)
+            spent += cycles(ins, machine)
     return spent

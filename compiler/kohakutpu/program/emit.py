@@ -22,13 +22,15 @@ LAYER = "L1"
 class TileWork:
     """One result tile: byte address of every K chunk of A and B, and of the result.
 
-    With a receiver ``to`` the result is a byte address in that unit's buffer.
+    With a receiver ``to`` the result is a byte address in that unit's buffer. With a ``pitch``, in words, the tile is
+    drained as rows so far apart.
     """
 
     a: tuple[int, ...]
     b: tuple[int, ...]
     result: int
     to: str = ""
+    pitch: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,7 @@ class Sweep:
         gm, gn, nk: sub-tiles of a tile and K blocks of a chunk.
         resident_b: B keeps a place of its own for every chunk while the row tiles change.
         emit_fuse: results leave with the last sweep of a tile instead of a separate DRAIN.
+        kept: the only tile stays in the tile store.
     """
 
     gm: int
@@ -47,6 +50,7 @@ class Sweep:
     tiles: tuple[TileWork, ...]
     resident_b: bool = False
     emit_fuse: bool = True
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,13 @@ class PassEmitter:
         """Append one tile."""
         s = self.sweep
         last = len(work.a) - 1
+        emitting = s.emit_fuse and not s.kept
         for step, (a_at, b_at) in enumerate(zip(work.a, work.b, strict=True)):
             a = self._operand(self._a, step, a_at)
             b = self._operand(self._b, step, b_at)
-            if step == (last if s.emit_fuse else 0):
+            if step == (last if emitting else 0):
                 self._close()
-            emits = s.emit_fuse and step == last
+            emits = emitting and step == last
             abank, aoff = self._entry(self._a, a)
             bbank, boff = self._entry(self._b, b)
             at, to = (work.result, work.to) if emits else (0, "")
@@ -118,8 +123,15 @@ class PassEmitter:
                 Gemm(s.gm, s.gn, s.nk, int(step > 0), abank, aoff, bbank, boff, int(emits), at, to=to)
             )
             self._a.last_half, self._b.last_half = a.half, b.half
+        if s.kept:
+            return
         n = s.gm * s.gn
-        self._pending = Drain(n, fuse=1) if s.emit_fuse else Drain(n, work.result, to=work.to)
+        if s.emit_fuse:
+            self._pending = Drain(n, fuse=1)
+        elif work.pitch:
+            self._pending = Drain(n, work.result, gn=s.gn, pitch=work.pitch)
+        else:
+            self._pending = Drain(n, work.result, to=work.to)
 
     def finished(self) -> list[Instruction]:
         """The pass so far with the barrier of its last tile."""
@@ -145,9 +157,13 @@ class PassEmitter:
         return divmod(place.half * side.size + place.off, self.machine.l1_off_span)
 
 
-def acknowledgements(subtiles: int) -> int:
-    """Burst acknowledgements of one delivered tile (docs/spec/cluster.md 5.7)."""
-    return bursts("emit", subtiles)
+def acknowledgements(subtiles: int, *, wide: bool = False) -> int:
+    """Burst acknowledgements of one delivered tile (docs/spec/cluster.md 5.7).
+
+    Args:
+        wide: in accumulator width instead of FP16.
+    """
+    return bursts("send" if wide else "emit", subtiles)
 
 
 def split(entries: int, limit: int) -> list[tuple[int, int]]:
@@ -162,7 +178,7 @@ def unit_program(engine: str, unit: int, sweep: Sweep, machine: MachineSpec, bud
     A tile that alone needs more is cut into windows, which keep L1 and tile store.
 
     Raises:
-        CompileError: tiles whose operands do not have the same number of chunks.
+        CompileError: tiles whose operands do not have the same number of chunks, or several tiles to be kept.
         HazardError: the emitter broke its own rule.
     """
     counts = {len(side) for t in sweep.tiles for side in (t.a, t.b)}
@@ -170,6 +186,8 @@ def unit_program(engine: str, unit: int, sweep: Sweep, machine: MachineSpec, bud
         raise CompileError(
             f"unit {engine}{unit}: tiles with {sorted(counts)} chunks; every tile needs the same number"
         )
+    if sweep.kept and len(sweep.tiles) > 1:
+        raise CompileError(f"unit {engine}{unit}: {len(sweep.tiles)} tiles to be kept; a tile store holds one")
     passes: list[list[Instruction]] = []
     emitter = PassEmitter(sweep, machine)
     whole: list[Instruction] = []

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from kohakutpu.errors import EncodeError
 from kohakutpu.isa import EncodingError, cluster, vector
 from kohakutpu.isa.generated import ClusterOp, EnvelopeOp
 from kohakutpu.machine_spec import MachineSpec, Node
 from kohakutpu.program.instructions import (
+    TILE_BUFFER,
     ClusterInstruction,
     Desc,
     Dims,
@@ -37,6 +39,8 @@ def encode(ins: Instruction, machine: MachineSpec) -> int:
             The message starts with the instruction.
     """
     try:
+        if isinstance(ins, Desc | Run | Image | Dims):
+            return _envelope(ins, machine)
         match ins:
             case Fill():
                 return _fill(ins, machine)
@@ -44,10 +48,25 @@ def encode(ins: Instruction, machine: MachineSpec) -> int:
                 return _gemm(ins, machine)
             case Drain():
                 return _drain(ins, machine)
-            case _:
-                return _envelope(ins, machine)
     except (EncodingError, EncodeError) as err:
         raise EncodeError(f"{text(ins)}: {err}") from err
+
+
+def encode_all(instructions: Iterable[Instruction], machine: MachineSpec) -> tuple[int, ...]:
+    """The words of a program; bases of descriptors, most of a long one, take a short way.
+
+    Raises:
+        EncodeError: as :func:`encode`.
+    """
+    limit = machine.vc_desc
+    return tuple(
+        [
+            vector.set_base(ins.ad, ins.at)
+            if type(ins) is Desc and 0 <= ins.ad < limit and 0 <= ins.at <= vector.BASE_MAX
+            else encode(ins, machine)
+            for ins in instructions
+        ]
+    )
 
 
 def decode(word: int, machine: MachineSpec | None = None) -> ClusterInstruction:
@@ -68,7 +87,7 @@ def decode(word: int, machine: MachineSpec | None = None) -> ClusterInstruction:
                 f["emit"], f["addr"], f["anchor"], to,
             )  # fmt: skip
         case ClusterOp.DRAIN:
-            made = Drain(f["n"], f["addr"], f["fuse"], to)
+            made = Drain(f["n"], f["addr"], f["fuse"], to, f["dbuf"], f["gn"], f["pitch"])
         case _:
             raise EncodeError(f"{cluster.disasm(word)}: no cluster instruction has this operation")
     if _word(made, machine) != word:
@@ -186,6 +205,10 @@ def _receiver(f: dict[str, int], machine: MachineSpec) -> str:
 def _delivered(what: str, to: str, at: int, machine: MachineSpec) -> None:
     """A transfer to a core starts inside its L1."""
     _require(
+        not to.startswith("MG"),
+        f"{what} to {to}: a cluster takes tiles from a drain with buf={TILE_BUFFER} only, in accumulator width",
+    )
+    _require(
         not to or at // machine.word_bytes < machine.vc_l1_words,
         f"{what} to {to}: word {at // machine.word_bytes} is beyond its {machine.vc_l1_words} words",
     )
@@ -219,31 +242,55 @@ def _drain(d: Drain, m: MachineSpec) -> int:
     )
     _require(not d.fuse or not d.to, f"drain to {d.to} with fuse; the emitting gemm names the receiver")
     _at("drain", d.at, m)
-    _delivered("drain", d.to, d.at, m)
+    if d.gn or d.pitch:
+        _as_rows(d, m)
+    if d.buf:
+        _added(d, m)
+    else:
+        _delivered("drain", d.to, d.at, m)
     return _word(d, m)
 
 
+def _as_rows(d: Drain, m: MachineSpec) -> None:
+    """Whole row groups of words, rows that do not overlap; nothing of it is emitted or added."""
+    _require("drain_rowmajor" in m.features, f"drain gn = {d.gn}: machine {m.name} has no row-major drain")
+    _require(not d.fuse and not d.buf, f"drain gn = {d.gn}; only an explicit FP16 drain writes rows")
+    _require(d.gn > 0 and d.gn % 4 == 0, f"drain gn = {d.gn}; rows of words take a multiple of 4")
+    _require(d.n % d.gn == 0, f"drain n = {d.n}; it is a multiple of gn = {d.gn}")
+    _require(d.pitch >= d.gn // 4, f"drain pitch = {d.pitch}; a row has {d.gn // 4} words")
+
+
+def _added(d: Drain, m: MachineSpec) -> None:
+    """A transfer into the tile store of a cluster: whole sub-tiles of two granules inside the store."""
+    _require(d.buf == TILE_BUFFER, f"drain buf = {d.buf}; it is 0, or {TILE_BUFFER} for the tile store of a cluster")
+    _require(not d.fuse, f"drain buf = {d.buf} with fuse; an emitted tile is FP16, the tile store takes no FP16")
+    _require(d.to.startswith("MG"), f"drain to {d.to or 'memory'} with buf = {d.buf}; only a cluster has a tile store")
+    first, odd = divmod(d.at, 2 * m.word_bytes)
+    _require(not odd, f"drain to {d.to}: byte {d.at:#x} is inside a sub-tile; one takes {2 * m.word_bytes} bytes")
+    _require(
+        first + d.n <= m.tiles, f"drain to {d.to}: sub-tiles {first}..{first + d.n - 1} exceed the {m.tiles} it has"
+    )
+
+
 def _envelope(ins: VectorInstruction, m: MachineSpec) -> int:
-    match ins:
-        case Image(at):
-            _require(0 <= at < m.vc_imem, f"image word {at}; instruction memory has {m.vc_imem} words")
-        case Desc(ad) | Dims(ad):
-            _require(0 <= ad < m.vc_desc, f"descriptor A{ad}; there are {m.vc_desc}")
-        case Run(pc):
-            _require(0 <= pc < m.vc_imem, f"run from word {pc}; instruction memory has {m.vc_imem} words")
+    if isinstance(ins, Desc | Dims):
+        if not 0 <= ins.ad < m.vc_desc:
+            raise EncodeError(f"descriptor A{ins.ad}; there are {m.vc_desc}")
+    elif isinstance(ins, Image):
+        _require(0 <= ins.at < m.vc_imem, f"image word {ins.at}; instruction memory has {m.vc_imem} words")
+    else:
+        _require(0 <= ins.pc < m.vc_imem, f"run from word {ins.pc}; instruction memory has {m.vc_imem} words")
     return _envelope_word(ins)
 
 
 def _envelope_word(ins: VectorInstruction) -> int:
-    match ins:
-        case Image(at, word):
-            return vector.load_word(at, encode_word(word))
-        case Desc(ad, at):
-            return vector.set_base(ad, at)
-        case Dims(ad, dim, stride, bound):
-            return vector.set_dimension(ad, dim, stride, bound)
-        case Run(pc):
-            return vector.run(pc)
+    if isinstance(ins, Desc):
+        return vector.set_base(ins.ad, ins.at)
+    if isinstance(ins, Run):
+        return vector.run(ins.pc)
+    if isinstance(ins, Image):
+        return vector.load_word(ins.at, encode_word(ins.word))
+    return vector.set_dimension(ins.ad, ins.dim, ins.stride, ins.bound)
 
 
 def _word(ins: ClusterInstruction, machine: MachineSpec | None = None) -> int:
@@ -259,4 +306,6 @@ def _word(ins: ClusterInstruction, machine: MachineSpec | None = None) -> int:
             )  # fmt: skip
         case Drain():
             place = {"fuse": 1} if ins.fuse else {"addr": ins.at, **_towards(ins.to, machine)}
-            return cluster.encode("DRAIN", raw=False, n=ins.n, **place)
+            into = {"dbuf": ins.buf} if ins.buf else {}
+            rows = {"rowmajor": 1, "gn": ins.gn, "pitch": ins.pitch} if ins.gn else {}
+            return cluster.encode("DRAIN", raw=False, n=ins.n, **place, **into, **rows)

@@ -14,6 +14,8 @@ from kohakutpu.program.vector_words import Word, parse_word, word_text
 LAYER = "L1"
 
 MXFP7_ANCHOR = 40
+TILE_BUFFER = 2
+"""The tile store as a buffer of a cluster (docs/spec/cluster.md 8.1)."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,19 @@ class Gemm:
 class Drain:
     """Read ``n`` sub-tiles out to byte address ``at`` of memory or of the buffer of unit ``to``.
 
-    With ``fuse`` wait for an emitted batch instead.
+    With ``fuse`` wait for an emitted batch instead. With ``buf`` 2 the receiver is a cluster, which adds the
+    sub-tiles in accumulator width to the tile it keeps; byte ``at`` is that of its tile store, 64 a sub-tile.
+    With ``gn``, a multiple of 4, a tile of so many column groups leaves as rows, ``pitch`` words apart
+    (docs/spec/cluster.md 5.6).
     """
 
     n: int
     at: int = 0
     fuse: int = 0
     to: str = ""
+    buf: int = 0
+    gn: int = 0
+    pitch: int = 0
 
     OP = "drain"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from kohakutpu.chain import COMPARES, FOLDS
+from kohakutpu.chain import COMPARES, FOLDS, ROUND
 from kohakutpu.errors import CompileError, EncodeError
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program.cost import kernel_cycles
@@ -27,6 +27,7 @@ from kohakutpu.program.vector_words import (
     Setmode,
     Setvl,
     Vbcast,
+    Vcvt,
     Vdrain,
     Vfill,
     Vld,
@@ -39,6 +40,8 @@ from kohakutpu.program.vector_work import LaneWork, Walk, check_work, step_words
 LAYER = "L1"
 
 _REDUCTIONS = {"row_max": "MAX", "row_sum": "SUM"}
+_ALONE = COMPARES | FOLDS | {ROUND}
+"""Operations that are never part of a chain group."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ class _Kernel:
         """The operations at the head of ``pending`` that make one chain group; one operation alone if none do."""
         size, nodes = self.work.group, self.chain.nodes
         out = pending[:1]
-        if size == 1 or nodes[out[0]].op in COMPARES | FOLDS or by_compare(self.chain, out[0]):
+        if size == 1 or nodes[out[0]].op in _ALONE or by_compare(self.chain, out[0]):
             return out
         for before, node in pairwise(pending[:size]):
             n = nodes[node]
@@ -121,7 +124,7 @@ class _Kernel:
                 or before in self.chain.results
                 or before not in n.args
                 or vectors
-                or n.op in COMPARES | FOLDS
+                or n.op in _ALONE
                 or by_compare(self.chain, node)
             ):
                 return pending[:1]
@@ -143,6 +146,8 @@ class _Kernel:
             return self.fold(node)
         if n.op in COMPARES:
             return _Item("FLAT", lambda place, _: [self.compare(node, place)])
+        if n.op == ROUND:
+            return _Item("FLAT", lambda place, _: [self.rounded(node, place)])
         if by_compare(self.chain, node):
             return _Item("FLAT", lambda place, _: self.select(node, place))
         return _Item("FLAT", lambda place, _: [self.lane(node, place)])
@@ -151,6 +156,11 @@ class _Kernel:
         """A compare into the predicate of the place."""
         word = self.lane(node, place)
         return Alu(word.op, 0, word.a, word.b, pr=self.regs.predicate[node][place])
+
+    def rounded(self, node: int, place: int) -> Vcvt:
+        """The word that rounds a register through FP16."""
+        (arg,) = self.chain.nodes[node].args
+        return Vcvt(self.regs.vector[node][place], self.regs.vector[arg][place])
 
     def select(self, node: int, place: int) -> list[Word]:
         """``where`` by predicate: one move where it is set, one where it is clear."""
@@ -316,8 +326,9 @@ def vector_program(unit: int, work: LaneWork, machine: MachineSpec, budget: int)
     if work.moving:
         numbers.insert(0, 0)
     before: tuple[int | None, ...] = (None,) * len(numbers)
+    moving = work.moving
     for run, addresses in enumerate(work.runs):
-        bases = (work.shifts[run], *addresses) if work.moving else addresses
+        bases = (work.shifts[run], *addresses) if moving else addresses
         out += [Desc(ad, at) for ad, at, old in zip(numbers, bases, before, strict=True) if at != old]
         if run == len(work.runs) - 1:
             out += shortened(work, machine)

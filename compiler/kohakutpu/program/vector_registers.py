@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from kohakutpu.chain import COMPARES, FOLDS, Chain
+from kohakutpu.chain import COMPARES, FOLDS, ROUND, Chain
 from kohakutpu.dtypes import e8m15_bits
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
@@ -38,6 +38,7 @@ SLOTS = {
     "equal": ("VCMPEQ", "ab"),
     "fma": ("VFMA", "abc"),
     "where": ("VSEL", "cab"),
+    ROUND: ("VCVT", "a"),
 }
 """Word of an operation and the slot of each of its arguments."""
 

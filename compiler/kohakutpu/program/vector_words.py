@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kohakutpu.errors import EncodeError
@@ -183,6 +184,7 @@ Word = (
 _PREDICATES = {"": PredicateMode.ALL, "set": PredicateMode.SET, "clear": PredicateMode.CLEAR}
 
 
+@lru_cache(maxsize=1 << 14)
 def encode_word(word: Word) -> int:
     """The 32 bits of ``word``.
 

@@ -172,10 +172,13 @@ def check_work(work: LaneWork, machine: MachineSpec) -> None:
     _check_l1(work, machine)
     if work.moving and len(work.shifts) != len(work.runs):
         raise CompileError(f"{len(work.runs)} runs with {len(work.shifts)} shifts; every run moves on by one")
+    walks, word = work.walks, machine.word_bytes
     for number, bases in enumerate(work.runs):
-        if len(bases) != len(work.walks):
-            raise CompileError(f"run {number}: {len(bases)} addresses for {len(work.walks)} fills and drains")
-        for (name, _), at in zip(work.walks, bases, strict=True):
+        if len(bases) != len(walks):
+            raise CompileError(f"run {number}: {len(bases)} addresses for {len(walks)} fills and drains")
+        if not any(at % word for at in bases):
+            continue
+        for (name, _), at in zip(walks, bases, strict=True):
             if at % machine.word_bytes:
                 raise CompileError(
                     f"{name}: run {number} starts at {at:#x}; a walk starts at a multiple of {machine.word_bytes} bytes"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """L2: where data lives and where work runs (docs/spec/compiler.md 5 to 8)."""
 
-from kohakutpu.schedule.emission import emit, emit_moves
+from kohakutpu.schedule.drains import DrainBand
+from kohakutpu.schedule.emission import arrivals, emit, emit_moves
 from kohakutpu.schedule.ir import AnyBand, Band, Buffer, Contraction, Elementwise, Operand, Schedule, VectorBand
 from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import from_key
@@ -15,6 +16,7 @@ __all__ = [
     "Band",
     "Buffer",
     "Contraction",
+    "DrainBand",
     "Elementwise",
     "LaneOptions",
     "Operand",
@@ -22,6 +24,7 @@ __all__ = [
     "Schedule",
     "Tiling",
     "VectorBand",
+    "arrivals",
     "emit",
     "emit_moves",
     "from_key",

@@ -11,6 +11,10 @@ from kohakutpu.ints import up
 LAYER = "L2"
 
 
+class ArenaFullError(CompileError):
+    """No free span is large enough."""
+
+
 @dataclass(frozen=True)
 class Span:
     """A placed buffer: byte address, size, and the epoch it belongs to."""
@@ -22,7 +26,10 @@ class Span:
 
 @dataclass
 class Arena:
-    """Allocator over [base, base + size); ties go to the lowest address."""
+    """Allocator over [base, base + size); ties go to the lowest address.
+
+    ``peak`` is the most bytes from the base on that were in use since the last :meth:`trim`.
+    """
 
     base: int
     size: int
@@ -39,13 +46,13 @@ class Arena:
         """Place ``nbytes`` (at least one granule).
 
         Raises:
-            CompileError: no free span is large enough; names the buffer and what is free.
+            ArenaFullError: no free span is large enough; names the buffer and what is free.
         """
         need = up(max(nbytes, 1), self.align)
         fits = [(size, base) for base, size in self._free if size >= need]
         if not fits:
             largest = max((s for _, s in self._free), default=0)
-            raise CompileError(
+            raise ArenaFullError(
                 f"{name}: {need} bytes do not fit; the largest free span is {largest} of {self.size} bytes"
             )
         size, base = min(fits)
@@ -75,6 +82,12 @@ class Arena:
             else:
                 merged.append((base, size))
         self._free = merged
+
+    def trim(self) -> int:
+        """Give the free span at the top back: ``peak`` falls to the end of what is live. Bytes it fell by."""
+        before = self.peak
+        self.peak = max((base + size - self.base for base, size in self._live.items()), default=0)
+        return before - self.peak
 
     def reset(self) -> None:
         """Forget every span; older ones refuse to be freed or read afterwards."""

@@ -31,6 +31,7 @@ class Limits:
         rows, cols, chunk: 4*gm, 4*gn and 32*nk divide them.
         splits: K, and the partials its chunks divide into, of every product.
         words: 4 if the result is read back in rows, where gn is a multiple of 4.
+        width: columns that 4*gn divides if the choice is free.
     """
 
     rows: int = 0
@@ -38,6 +39,7 @@ class Limits:
     chunk: int = 0
     splits: tuple[tuple[int, int], ...] = ()
     words: int = 1
+    width: int = 0
 
     def join(self, other: Limits) -> Limits:
         """Both at once."""
@@ -47,11 +49,12 @@ class Limits:
             gcd(self.chunk, other.chunk),
             self.splits + other.splits,
             max(self.words, other.words),
+            gcd(self.width, other.width),
         )
 
     def legal(self, t: Tiling) -> bool:
         """True if ``t`` keeps all of them."""
-        return not self.faults(t) and t.gn % self.words == 0
+        return not self.faults(t) and t.gn % self.words == 0 and self.width % (4 * t.gn) == 0
 
     def faults(self, t: Tiling) -> str:
         """The first limit ``t`` breaks, with the fix; "" if none."""
@@ -81,11 +84,12 @@ def _partial(window: Window, shape: Shape) -> bool:
     return window.blocks > 1 or window.rows != shape[0]
 
 
-def limits(c: Contraction, *, words: int = 1) -> Limits:
+def limits(c: Contraction, *, words: int = 1, whole: bool = False) -> Limits:
     """What a tiling of ``c`` has to divide; tiles of a part end where it ends.
 
     Args:
         words: what gn has to be a multiple of.
+        whole: tiles end where the rows of the result do, if these are whole words.
     """
     a, b = c.a_blocks, c.b_blocks
     m, n, k = c.extents
@@ -101,7 +105,8 @@ def limits(c: Contraction, *, words: int = 1) -> Limits:
     for window, shape in ((a, c.a.shape), (b, c.b.shape)):
         if window.cols != shape[1]:
             chunk += [window.cols, window.col]
-    return Limits(gcd(*rows), gcd(*cols), gcd(*chunk), ((k, c.split),), words)
+    width = c.c.shape[1] if whole and c.c.shape[1] % 16 == 0 else 0
+    return Limits(gcd(*rows), gcd(*cols), gcd(*chunk), ((k, c.split),), words, width)
 
 
 def check_blocks(c: Contraction) -> None:
@@ -139,10 +144,8 @@ def _check_split(c: Contraction) -> None:
         if c.route:
             raise CompileError(f"{c.c.name}: route {c.route} without a split; name the number of partials")
         return
-    if c.route not in ROUTES:
+    if c.route and c.route not in ROUTES:
         raise CompileError(f"{c.c.name}: split into {c.split} by route {c.route!r}; it is one of {', '.join(ROUTES)}")
-    if c.route != "memory":
-        raise CompileError(f"{c.c.name}: split K by route {c.route} is not built; use route memory")
 
 
 def entries(

@@ -13,6 +13,7 @@ from kohakutpu.chain import Chain
 from kohakutpu.ints import cdiv
 from kohakutpu.program import Store, Stream, Walk
 from kohakutpu.schedule.cover import Rect
+from kohakutpu.schedule.drains import DrainBand
 from kohakutpu.schedule.lifetimes import Life
 from kohakutpu.schedule.relayout import RelayoutBand
 from kohakutpu.schedule.requantise import Conversion
@@ -51,7 +52,7 @@ class Contraction:
         batch: Z.
         join: H, the heads whose columns are joined in one K sweep (K = H*Ka).
         split: SK, partial products of one result tile (5.4).
-        route: how partials are summed: "peer", "core" or "memory"; only with a split.
+        route: how partials are summed: "peer", "core" or "memory", "" for the first that fits; only with a split.
     """
 
     a: Operand
@@ -103,6 +104,11 @@ class Elementwise:
         """[M][N] of every result."""
         return self.results[0].shape
 
+    @property
+    def over_rows(self) -> bool:
+        """True if the pass is over rows whatever the order of its operands (docs/spec/compiler.md 7.1)."""
+        return self.chain.folds or any(self.reads) or any(r.of for r in self.results)
+
     def channel(self, operand: Operand) -> bool:
         """True if ``operand`` has one row that every row reads."""
         return operand.shape != self.shape
@@ -119,6 +125,7 @@ class Product:
     Args:
         a_window, b_window: the blocks an instance reads; None is the whole operand as one block.
         partials: with a split, where partial ko goes.
+        c_window: the part of a buffer of rows the result goes to; None is a buffer of its own.
     """
 
     a: str
@@ -127,6 +134,7 @@ class Product:
     a_window: Window | None = None
     b_window: Window | None = None
     partials: tuple[str, ...] = ()
+    c_window: Window | None = None
 
     @property
     def batched_b(self) -> bool:
@@ -175,6 +183,8 @@ class Band:
         products: the products of an instance, one after another; all have the same grid.
         delivery: results go to vector cores instead of memory.
         batch, join, split, route: Z, H, SK and how partials are summed (:class:`Contraction`).
+        kept: the instances of a band whose tiles stay in the tile stores, one a cluster; none if results leave.
+        rows: results are drained as rows (docs/spec/cluster.md 5.6).
     """
 
     engine: str
@@ -194,6 +204,8 @@ class Band:
     join: int = 1
     split: int = 1
     route: str = ""
+    kept: tuple[tuple[int, int, int], ...] = ()
+    rows: bool = False
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -213,14 +225,30 @@ class Band:
         return self.grid[0] // (self.batch if batched else 1)
 
     def instances(self) -> Iterator[tuple[int, ...]]:
-        """(mo, no), with a split (mo, no, ko), in loop order: blocks of B, column bands, partials, row tiles."""
-        rows, cols, split = self.grid
+        """(mo, no), with a split (mo, no, ko), in loop order: blocks of B, column bands, partials, row tiles.
+
+        Partials that one cluster sends to a core follow one another.
+        """
+        if self.kept:
+            yield from self.kept
+        elif self.split == 1:
+            yield from self.tiles()
+        elif self.delivery is not None:
+            yield from ((*tile, ko) for tile in self.tiles() for ko in range(self.split))
+        else:
+            height = self.block_rows
+            tiles = list(self.tiles())
+            for first in range(0, len(tiles), height):
+                yield from ((*tile, ko) for ko in range(self.split) for tile in tiles[first : first + height])
+
+    def tiles(self) -> Iterator[tuple[int, int]]:
+        """(mo, no) in loop order: blocks of B, column bands, row tiles."""
+        rows, cols, _ = self.grid
         height = self.block_rows
         for first in range(0, rows, height):
             for no in range(cols):
-                for ko in range(split):
-                    for mo in range(first, first + height):
-                        yield (mo, no) if split == 1 else (mo, no, ko)
+                for mo in range(first, first + height):
+                    yield mo, no
 
     def rects(self) -> Iterator[Rect]:
         """Unclipped rectangles of all instances."""
@@ -237,8 +265,12 @@ class Band:
             f"tile=gm{t.gm},gn{t.gn},nk{t.nk} chunks={self.chunks} reads={','.join(self.reads)} "
             f"writes={','.join(self.writes)} resident={','.join(self.resident) or '-'} "
             f"double={','.join(self.double_buffered) or '-'} tier={self.tier} role={self.role} "
-            f"out={'emit' if self.emit_fuse else 'drain'}" + self._blocks() + self._sent()
+            f"out={self._out()}" + self._blocks() + self._sent()
         )
+
+    def _out(self) -> str:
+        """How results leave."""
+        return "kept" if self.kept else "rows" if self.rows else "emit" if self.emit_fuse else "drain"
 
     def _blocks(self) -> str:
         """What is not the plain product of two whole operands."""
@@ -246,7 +278,8 @@ class Band:
         words += [f"join={self.join}"] if self.join > 1 else []
         words += [f"split={self.split} route={self.route}"] if self.split > 1 else []
         for p in self.products:
-            words += [f"{n}{w.text()}" for n, w in ((p.a, p.a_window), (p.b, p.b_window)) if w is not None]
+            parts = ((p.a, p.a_window), (p.b, p.b_window), (p.c, p.c_window))
+            words += [f"{n}{w.text()}" for n, w in parts if w is not None]
         return "".join(f" {w}" for w in words)
 
     def _sent(self) -> str:
@@ -341,7 +374,7 @@ class VectorBand:
         )
 
 
-AnyBand = Band | VectorBand | RelayoutBand
+AnyBand = Band | DrainBand | VectorBand | RelayoutBand
 
 
 @dataclass(frozen=True)

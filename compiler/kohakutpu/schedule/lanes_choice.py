@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from kohakutpu.errors import CompileError, CoverageError, EncodeError
 from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import LaneWork, Store, Stream, Walk, run_cost, shortened
+from kohakutpu.program.vector_registers import order_of
 from kohakutpu.schedule.cover import check_intervals
 from kohakutpu.schedule.ir import Elementwise, Target, VectorBand
 
@@ -188,8 +189,11 @@ def _same_words(name: str, written: npt.NDArray[np.int64], wanted: npt.NDArray[n
 # -------------------------------------------------------------------- choice
 
 
-def cost_of(band: VectorBand, machine: MachineSpec, cores: int) -> int:
+def cost_of(band: VectorBand, machine: MachineSpec, cores: int, runs: int = 0) -> int:
     """Modelled cycles of dispatch and of the busiest core; only differences between divisions count.
+
+    Args:
+        runs: RUNs of the whole band, where ``band`` has only some of them.
 
     Raises:
         CompileError: a limit of the core the band breaks.
@@ -198,43 +202,109 @@ def cost_of(band: VectorBand, machine: MachineSpec, cores: int) -> int:
     one = (tuple(0 for _ in band.offsets[0]),)
     work = work_of(band, one, furthest, ends=True)
     before, cycles = run_cost(work, machine)
-    runs = len(band.offsets)
+    runs = runs or len(band.offsets)
     used = min(runs, cores)
     payloads = used * before + runs * (1 + len(band.offsets[0]) + len(furthest))
     payloads += sum(1 for _ in shortened(work, machine))
     return _PAYLOAD_CYCLES * payloads + cdiv(runs, used) * (cycles + _RUN_CYCLES)
 
 
-def best(candidates: Iterable[VectorBand], machine: MachineSpec, cores: int, name: str) -> VectorBand:
-    """The cheapest band that fits.
+@dataclass(frozen=True)
+class Division:
+    """One way to divide a pass into RUNs.
+
+    Args:
+        runs, steps: RUNs of the band, steps of a RUN.
+        chunks: chunks of a step.
+        loads: operands that every step loads, at the least.
+        make: builds the band with so many of its RUNs.
+    """
+
+    runs: int
+    steps: int
+    chunks: int
+    loads: int
+    make: Callable[[int], VectorBand]
+
+    def at_least(self, e: Elementwise, machine: MachineSpec, cores: int) -> int:
+        """What :func:`cost_of` cannot be below: constants, changes of mode and single loads are left out."""
+        moved = len(e.operands) + len(e.results)
+        body = self.steps * (len(order_of(e.chain)) + len(e.results) + self.loads)
+        around = 7 + moved + machine.vc_dims * moved
+        used = min(self.runs, cores)
+        payloads = used * (body + around) + self.runs * (1 + moved)
+        return _PAYLOAD_CYCLES * payloads + cdiv(self.runs, used) * (self.chunks * body + _RUN_CYCLES)
+
+
+_CHOSEN: dict[Hashable, int] = {}
+"""Number of the division that was taken, by everything but names that the choice depends on."""
+_CHOSEN_MAX = 4096
+
+
+def best(
+    candidates: Iterable[Division], e: Elementwise, machine: MachineSpec, cores: int, kind: Hashable
+) -> VectorBand:
+    """The cheapest band that fits, the first of equals.
+
+    Divisions are priced in the order of their lower bounds until none can be cheaper. A pass like an earlier one takes
+    the division of that one.
+
+    Args:
+        kind: the form of the pass, and whatever else ``make`` depends on beside ``e`` and the numbers of a division.
 
     Raises:
         CompileError: none does; the reason of the last, smallest one.
     """
-    reason = f"{name}: it has no legal division"
-    found: list[tuple[int, VectorBand]] = []
-    for band in candidates:
+    offered = list(candidates)
+    numbers = tuple((d.runs, d.steps, d.chunks, d.loads) for d in offered)
+    results = tuple((r.shape, r.window) for r in e.results)
+    operands = tuple(o.shape for o in e.operands)
+    # equal chains may differ in the sign of a zero, their texts do not
+    key = (machine.digest(), cores, kind, e.chain.text(), e.chain, operands, results, e.reads, numbers)
+    if key not in _CHOSEN:
+        if len(_CHOSEN) >= _CHOSEN_MAX:
+            _CHOSEN.clear()
+        _CHOSEN[key] = _cheapest(offered, e, machine, cores)
+    division = offered[_CHOSEN[key]]
+    return finished(division.make(division.runs), machine)
+
+
+def _cheapest(offered: Sequence[Division], e: Elementwise, machine: MachineSpec, cores: int) -> int:
+    ranked = sorted((d.at_least(e, machine, cores), number) for number, d in enumerate(offered))
+    found: tuple[int, int] | None = None
+    refused: dict[int, str] = {}
+    for least, number in ranked:
+        if found and least > found[0]:
+            break
+        division = offered[number]
         try:
-            found.append((cost_of(band, machine, cores), band))
+            cost = cost_of(division.make(1), machine, cores, division.runs)
         except EncodeError:
             raise
         except CompileError as err:
-            reason = f"{name}: {err}"
-    if not found:
-        raise CompileError(reason)
-    return finished(min(found, key=lambda f: f[0])[1], machine)
+            refused[number] = str(err)
+            continue
+        found = (cost, number) if found is None else min(found, (cost, number))
+    if found is None:
+        raise CompileError(f"{name_of(e)}: {refused[max(refused)] if refused else 'it has no legal division'}")
+    return found[1]
 
 
 def roomy(
-    bands: Callable[[int], Iterator[VectorBand]], batch: int, machine: MachineSpec, cores: int, name: str
+    divide: Callable[[int], Iterator[Division]],
+    batch: int,
+    e: Elementwise,
+    machine: MachineSpec,
+    cores: int,
+    kind: Hashable,
 ) -> VectorBand:
     """The best division with whole batches a RUN, or if none fits the best with any number of steps."""
     try:
-        return best(bands(batch), machine, cores, name)
+        return best(divide(batch), e, machine, cores, kind)
     except EncodeError:
         raise
     except CompileError:
-        return best(bands(1), machine, cores, name)
+        return best(divide(1), e, machine, cores, kind)
 
 
 def divisions(total: int, batch: int) -> Iterator[tuple[int, int]]:

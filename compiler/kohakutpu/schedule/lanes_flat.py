@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv
@@ -12,6 +13,7 @@ from kohakutpu.program import Walk
 from kohakutpu.schedule.ir import Elementwise, VectorBand
 from kohakutpu.schedule.lanes_choice import (
     BATCH_WORDS,
+    Division,
     LaneOptions,
     Region,
     band_of,
@@ -37,15 +39,16 @@ def flat_band(e: Elementwise, words: int, machine: MachineSpec, cores: int, opti
     step = machine.vlmax // machine.slices
     total = cdiv(words, step)
 
-    def bands(batch: int) -> Iterator[VectorBand]:
+    def divide(batch: int) -> Iterator[Division]:
         for steps, runs in divisions(total, batch):
             if steps * step <= machine.vc_walk_max:
-                yield _flat(e, steps, runs, step, machine, options)
+                make = partial(_flat, e, steps, step, machine, options)
+                yield Division(runs, steps, step, len(e.operands), make)
 
-    return roomy(bands, BATCH_WORDS // step, machine, cores, name_of(e))
+    return roomy(divide, BATCH_WORDS // step, e, machine, cores, ("flat", options))
 
 
-def _flat(e: Elementwise, steps: int, runs: int, step: int, machine: MachineSpec, options: LaneOptions) -> VectorBand:
+def _flat(e: Elementwise, steps: int, step: int, machine: MachineSpec, options: LaneOptions, runs: int) -> VectorBand:
     bw = steps * step
     offsets = tuple(step * s for s in range(steps))
     region = Region(bw, offsets, Walk.run(bw, machine.word_bytes))
@@ -76,20 +79,23 @@ def row_band(e: Elementwise, machine: MachineSpec, cores: int, options: LaneOpti
     row = n // machine.slices
     longest = machine.vlmax // machine.slices
     step = max(d for d in range(1, longest + 1) if row % d == 0)
+    loads = sum(not e.channel(o) for o in e.operands)
 
-    def bands(batch: int) -> Iterator[VectorBand]:
+    def divide(batch: int) -> Iterator[Division]:
         for rows, runs in divisions(m, batch):
             if rows * row <= machine.vc_walk_max:
-                yield _rows(e, rows, runs, row, step, machine, options)
+                make = partial(_rows, e, rows, row, step, machine, options)
+                yield Division(runs, rows * row // step, step, loads, make)
         for parts in range(2, row // step + 1):
             if (row // step) % parts == 0 and not e.chain.folds:
-                yield _row_parts(e, m, row, row // parts, step, machine, options)
+                make = partial(_row_parts, e, m, row, row // parts, step, machine, options)
+                yield Division(m * parts, row // parts // step, step, loads, make)
 
-    return roomy(bands, cdiv(BATCH_WORDS, row), machine, cores, name_of(e))
+    return roomy(divide, cdiv(BATCH_WORDS, row), e, machine, cores, ("rows", options))
 
 
 def _rows(
-    e: Elementwise, rows: int, runs: int, row: int, step: int, machine: MachineSpec, options: LaneOptions
+    e: Elementwise, rows: int, row: int, step: int, machine: MachineSpec, options: LaneOptions, runs: int
 ) -> VectorBand:
     bw = rows * row
     offsets = tuple(step * s for s in range(bw // step))
@@ -104,7 +110,7 @@ def _rows(
 
 
 def _row_parts(
-    e: Elementwise, m: int, row: int, bw: int, step: int, machine: MachineSpec, options: LaneOptions
+    e: Elementwise, m: int, row: int, bw: int, step: int, machine: MachineSpec, options: LaneOptions, runs: int
 ) -> VectorBand:
     offsets = tuple(step * s for s in range(bw // step))
     full = Region(bw, offsets, Walk.run(bw, machine.word_bytes))
@@ -112,6 +118,6 @@ def _row_parts(
     starts = [
         tuple(machine.word_bytes * (w % row if e.channel(o) else w) for o in e.operands)
         + (machine.word_bytes * w,) * len(e.results)
-        for w in range(0, m * row, bw)
+        for w in range(0, runs * bw, bw)
     ]
     return band_of(e, "rows", (streams, stores), step * machine.slices, starts, m * row, options)

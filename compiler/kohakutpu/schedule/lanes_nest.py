@@ -9,6 +9,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
+from kohakutpu.chain import ChainBuilder
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
@@ -105,7 +106,10 @@ def walk(dims: tuple[tuple[int, int], ...], machine: MachineSpec) -> Walk:
 
 
 def plain(e: Elementwise) -> Elementwise:
-    """The pass without periodic reads that read a buffer of its shape, or one row for every row, as they lie."""
+    """The pass without periodic reads that read a buffer of its shape, or one row for every row, as they lie.
+
+    What two operands then read alike is one operand.
+    """
     if not e.reads:
         return e
     m, n = e.shape
@@ -120,8 +124,22 @@ def plain(e: Elementwise) -> Elementwise:
         every_row = spread.take == n and (spread.repeat >= m or spread.advance == 0)
         return None if o.shape == (1, n) and m > 1 and every_row else spread
 
-    reads = tuple(needed(k) for k in range(len(e.operands)))
-    return replace(e, reads=reads if any(reads) else ())
+    return _merged(replace(e, reads=tuple(needed(k) for k in range(len(e.operands)))))
+
+
+def _merged(e: Elementwise) -> Elementwise:
+    """The pass with every operand that is read in one way once."""
+    found = list(zip(e.operands, e.reads, strict=True))
+    kept = list(dict.fromkeys(found))
+    builder = ChainBuilder()
+    made: list[int] = []
+    for n in e.chain.nodes:
+        index = kept.index(found[n.index]) if n.op == "operand" else n.index
+        made.append(builder.add(replace(n, args=tuple(made[a] for a in n.args), index=index)))
+    reads = tuple(read for _, read in kept)
+    operands = tuple(o for o, _ in kept)
+    chain = builder.chain([made[r] for r in e.chain.results])
+    return replace(e, chain=chain, operands=operands, reads=reads if any(reads) else ())
 
 
 def operand_nest(e: Elementwise, index: int, machine: MachineSpec) -> Nest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import gcd
 
 import numpy as np
@@ -14,7 +15,7 @@ from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import Walk
 from kohakutpu.schedule.ir import Elementwise, Target, VectorBand
-from kohakutpu.schedule.lanes_choice import BATCH_WORDS, LaneOptions, band_of, name_of, place, roomy
+from kohakutpu.schedule.lanes_choice import BATCH_WORDS, Division, LaneOptions, band_of, name_of, place, roomy
 from kohakutpu.schedule.lanes_nest import Nest, operand_nest, region, result_nest, walk
 
 LAYER = "L2"
@@ -64,13 +65,14 @@ def spread_band(
         e, cdiv(m * n, machine.slices), row, reads, tuple(nest for nest, _ in results), tuple(t for _, t in results)
     )
 
-    def bands(batch: int) -> Iterator[VectorBand]:
-        for words, step in _sizes(work, batch, machine):
-            band = _divided(work, words, step, machine, options)
-            if band is not None:
-                yield band
+    loads = sum(nest.dims == ((work.total, 1),) for nest in reads)
 
-    return roomy(bands, min(BATCH_WORDS, work.total), machine, cores, name_of(e))
+    def divide(batch: int) -> Iterator[Division]:
+        for words, step in _sizes(work, batch, machine):
+            make = partial(_divided, work, words, step, machine, options)
+            yield Division(cdiv(work.total, words), cdiv(words, step), step, loads, make)
+
+    return roomy(divide, min(BATCH_WORDS, work.total), e, machine, cores, ("spread", options, work.targets))
 
 
 def _row(e: Elementwise, machine: MachineSpec) -> int:
@@ -104,10 +106,11 @@ def _fits(work: _Pass, words: int) -> bool:
     return all(n.cut(words) is not None and (not rest or n.head(rest) is not None) for n in work.nests)
 
 
-def _divided(work: _Pass, words: int, step: int, machine: MachineSpec, options: LaneOptions) -> VectorBand | None:
-    """The band of RUNs of ``words`` words."""
+def _divided(
+    work: _Pass, words: int, step: int, machine: MachineSpec, options: LaneOptions, runs: int
+) -> VectorBand:
+    """The first ``runs`` RUNs of ``words`` words."""
     rest = work.total % words
-    runs = cdiv(work.total, words)
     cuts = [n.cut(words) or () for n in work.nests]
     regions = [region(cut, step, machine) for cut in cuts]
     fills, drains = regions[: len(work.reads)], regions[len(work.reads) :]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from kohakutpu.errors import CannotFuse, CompileError, EncodeError
 from kohakutpu.ints import cdiv, up
@@ -12,6 +13,7 @@ from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import Store, Stream, Walk, acknowledgements, check_footprint
 from kohakutpu.schedule.ir import Elementwise, VectorBand
 from kohakutpu.schedule.lanes_choice import (
+    Division,
     LaneOptions,
     Region,
     band_of,
@@ -41,12 +43,15 @@ def tile_band(e: Elementwise, tile: Tile, machine: MachineSpec, cores: int, opti
     words = tile.gi * tile.gj * tile.gm * tile.gn
     if not any(e.channel(o) for o in e.operands):
         return flat_band(e, words, machine, cores, options)
-    return best(
-        (_blocks(e, tile, tiles, rows, machine, options) for tiles, rows in _tile_blocks(tile, machine)),
-        machine,
-        cores,
-        name_of(e),
-    )
+    step = machine.vlmax // machine.slices
+
+    def divide() -> Iterator[Division]:
+        for tiles, rows in _tile_blocks(tile, machine):
+            size = tiles * rows * tile.gn
+            make = partial(_blocks, e, tile, tiles, rows, machine, options)
+            yield Division(cdiv(words, size), cdiv(size, step), step, len(e.operands), make)
+
+    return best(divide(), e, machine, cores, ("tiles", options, tile))
 
 
 def _tile_blocks(tile: Tile, machine: MachineSpec) -> Iterator[tuple[int, int]]:
@@ -60,7 +65,7 @@ def _tile_blocks(tile: Tile, machine: MachineSpec) -> Iterator[tuple[int, int]]:
 
 
 def _blocks(
-    e: Elementwise, tile: Tile, tiles: int, rows: int, machine: MachineSpec, options: LaneOptions
+    e: Elementwise, tile: Tile, tiles: int, rows: int, machine: MachineSpec, options: LaneOptions, runs: int
 ) -> VectorBand:
     step = machine.vlmax // machine.slices
     word = machine.word_bytes
@@ -80,7 +85,7 @@ def _blocks(
 
     starts = [
         tuple(channel_at(w) if e.channel(o) else word * w for o in e.operands) + (word * w,) * len(e.results)
-        for w in range(0, total, bw)
+        for w in range(0, total, bw)[:runs]
     ]
     return band_of(e, "tiles", (streams, stores), machine.vlmax, starts, total, options)
 
@@ -209,5 +214,6 @@ def cannot_fuse(e: Elementwise, reason: str) -> CannotFuse:
     """The refusal of a fused epilogue, with both ways out."""
     return CannotFuse(
         f"epilogue into {', '.join(r.name for r in e.results)}: {reason}; choose another tile, or two stages "
-        'with the tile in memory (fuse="auto")'
+        'with the tile in memory (fuse="auto")',
+        reason,
     )

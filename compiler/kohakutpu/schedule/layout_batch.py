@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv, up
+from kohakutpu.schedule.layout import ByteOrder
 
 LAYER = "L2"
 
@@ -85,19 +85,6 @@ class Rows:
         return full[: shape[0], : shape[1]].astype(np.float16)
 
 
-class Order(Protocol):
-    """What a batch needs of the order of one block."""
-
-    @property
-    def key(self) -> str: ...
-
-    def nbytes(self, shape: Shape) -> int: ...
-
-    def pack(self, array: F16) -> bytes: ...
-
-    def unpack(self, raw: bytes, shape: Shape) -> F16: ...
-
-
 @dataclass(frozen=True)
 class Batched:
     """``count`` blocks of shape ``block``, each in order ``inner``.
@@ -107,7 +94,7 @@ class Batched:
     holds.
     """
 
-    inner: Order
+    inner: ByteOrder
     count: int
     block: Shape
     pad: int = 0

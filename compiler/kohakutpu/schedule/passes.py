@@ -8,12 +8,21 @@ from dataclasses import dataclass, field, replace
 
 from kohakutpu.errors import CannotFuse
 from kohakutpu.ints import up
-from kohakutpu.schedule.deal import deal
+from kohakutpu.schedule.drained_rows import in_rows
 from kohakutpu.schedule.ir import Contraction, Delivery, Elementwise, Operand, VectorBand
 from kohakutpu.schedule.lanes import cannot_fuse, lane_band, plain, resident_band, tile_band
 from kohakutpu.schedule.layout import ByteOrder, ChannelBias, Flat, Tile
+from kohakutpu.schedule.partials import (
+    made_partials,
+    partials_of,
+    receivers_of,
+    send_partials,
+    send_sums,
+    with_sums,
+)
 from kohakutpu.schedule.planner import Planner
-from kohakutpu.schedule.products import alike, product, products, tile_of
+from kohakutpu.schedule.products import alike, products, tile_of
+from kohakutpu.schedule.split import product, routed
 
 LAYER = "L2"
 
@@ -34,7 +43,8 @@ class Passes:
         """A product; ``awaited`` if a later pass reads it."""
         for name in (c.a.name, c.b.name):
             self.flush(name)
-        if awaited and not c.c.of and c.split == 1:
+        c = routed(self.planner, c)
+        if awaited and not c.c.of:
             self.waiting[c.c.name] = c
         else:
             product(self.planner, c)
@@ -50,7 +60,7 @@ class Passes:
         group = [self.waiting[o.name] for o in e.operands if o.name in self.waiting]
         tile = self._tile(e, group)
         if tile is None:
-            if group and not _needs_rows(e):
+            if group and not e.over_rows and not self._only_rows(e, group):
                 self._relax(cannot_fuse(e, "its operands have no common tile order, so they meet in rows"))
             for c in group:
                 self.flush(c.c.name)
@@ -65,9 +75,11 @@ class Passes:
 
     def _tile(self, e: Elementwise, group: Sequence[Contraction]) -> Tile | None:
         """The one tile order every operand of the shape of the pass has or can take, None for rows."""
-        if _needs_rows(e):
+        if e.over_rows:
             return None
         if any(c.c.shape != e.shape for c in group):
+            return None
+        if group and self._only_rows(e, group):
             return None
         orders: list[ByteOrder | None] = [tile_of(self.planner, c) for c in group]
         for o in e.operands:
@@ -79,26 +91,42 @@ class Passes:
                 else:
                     orders.append(order)
         found = {order for order in orders if order is not None}
+        if not found and self._ragged(e):
+            return Tile.of(e.shape, 4, 4)
         if len(found) != 1:
             return None
         order = found.pop()
         return order if isinstance(order, Tile) else None
 
+    def _ragged(self, e: Elementwise) -> bool:
+        """True for an operand of a product whose columns are whole sub-tiles but no whole words.
+
+        The mover takes such columns from tiles and not from rows (docs/spec/compiler.md 7.1).
+        """
+        swept = any(r.name in self.planner.swept for r in e.results)
+        return swept and e.shape[1] % self.planner.machine.slices != 0 and e.shape[1] % 4 == 0
+
+    def _only_rows(self, e: Elementwise, group: Sequence[Contraction]) -> bool:
+        """True if the products are drained as rows because all that reads ``e`` needs rows."""
+        planner = self.planner
+        return all(r.name in planner.rowwise for r in e.results) and all(in_rows(planner, c) for c in group)
+
     # ---------------------------------------------------------------- tile order
 
     def _epilogue(self, e: Elementwise, group: Sequence[Contraction], tile: Tile) -> None:
         """A pass that reads results of products: on the arriving tiles if it can, else through memory."""
+        self.planner.rowwise -= {c.c.name for c in group}
         if self.planner.options.fuse != "never":
             try:
                 self._fused(e, group, tile)
                 return
             except CannotFuse as err:
                 self._relax(err)
-        if alike(group):
+        if alike(group) and group[0].split == 1:
             products(self.planner, group)
         else:
             for c in group:
-                products(self.planner, [c])
+                product(self.planner, c)
         self._tiles(e, tile)
 
     def _relax(self, reason: CannotFuse) -> None:
@@ -114,23 +142,34 @@ class Passes:
 
     def _fused(self, e: Elementwise, group: Sequence[Contraction], tile: Tile) -> None:
         machine, options = self.planner.machine, self.planner.options
-        cores = min(len(machine.meshes[0].units.get("VC", ())), options.cores)
-        instances = tile.gi * tile.gj
+        first = group[0]
         if not all(c.c.role == "temp" and self.readers[c.c.name] == 1 for c in group):
             raise cannot_fuse(e, "the product is also read elsewhere, so it needs a place in memory")
         if not alike(group):
             raise cannot_fuse(e, "its products do not share M, N and K, so no instance computes them all")
-        if machine.meshes[0].orch is None:
-            raise cannot_fuse(e, f"machine {machine.name} has no orchestrator to acknowledge bursts to")
-        if instances > cores:
-            raise cannot_fuse(e, f"{instances} tiles for {cores} vector cores; a core holds one")
-        order = [(mo, no) for no in range(tile.gj) for mo in range(tile.gi)]
-        place = deal(order, range(options.cores))
-        receivers = tuple(place[key] for key in order)
+        if first.route == "memory":
+            raise cannot_fuse(e, "partial products are added in memory by route memory")
+        receivers = receivers_of(e, tile, self.planner)
         arriving = tuple(c.c.name for c in group)
+        if first.route == "core":
+            e = with_sums(e, group)
+            arriving = tuple(p.name for c in group for p in partials_of(c))
         band = resident_band(e, tile, arriving, receivers, machine, options.lanes)
-        products(self.planner, group, Delivery(receivers, up(tile.gm * tile.gn, 8)))
+        if not self._deliver(group, receivers, up(tile.gm * tile.gn, 8)):
+            band = replace(band, acks=0)
         self._add(e, band, tile, arriving)
+
+    def _deliver(self, group: Sequence[Contraction], receivers: tuple[int, ...], span: int) -> bool:
+        """Tiles or partials into the cores; True if the epilogue has to wait for all of their bursts."""
+        if group[0].split == 1:
+            products(self.planner, group, Delivery(receivers, span))
+            return True
+        made = [made_partials(self.planner, c) for c in group]
+        if group[0].route == "core":
+            return send_partials(self.planner, group, made, receivers, span)
+        for slot, (c, m) in enumerate(zip(group, made, strict=True)):
+            send_sums(self.planner, c, m, receivers, slot)
+        return False
 
     def _tiles(self, e: Elementwise, tile: Tile) -> None:
         options = self.planner.options
@@ -171,8 +210,3 @@ class Passes:
             self.planner.store(self.planner.parent(result), Flat())
         else:
             self.planner.store(result, Flat(), padded)
-
-
-def _needs_rows(e: Elementwise) -> bool:
-    """True if the pass is over rows whatever the order of its operands (docs/spec/compiler.md 7.1)."""
-    return e.chain.folds or any(e.reads) or any(r.of for r in e.results)

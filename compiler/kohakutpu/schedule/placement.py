@@ -6,12 +6,16 @@ Steps are the bands with every part of a conversion as a step of its own before 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kohakutpu.errors import CompileError
+from kohakutpu.ints import up
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.schedule.arena import Arena
+from kohakutpu.schedule.arena import Arena, ArenaFullError
 from kohakutpu.schedule.ir import AnyBand, Buffer
 from kohakutpu.schedule.lifetimes import TEMP, Group, Life, Placed, Step, lifetimes, pack
 from kohakutpu.schedule.lifetimes import Need as Item
@@ -20,6 +24,8 @@ from kohakutpu.schedule.requantise import Conversion
 from kohakutpu.schedule.tiers import DRAM, L2, arena, global_addr
 
 LAYER = "L2"
+
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -76,14 +82,17 @@ def place(
     _check_groups(groups, needs)
     store = _staged(staged, items, lives, steps, machine, groups)
     full = 0
-    for name in _proposals(needs, steps, groups) if machine.stage_bytes else []:
-        try:
-            store = _packed([*staged, name], items, steps, arena(L2, machine), groups)
-            staged.append(name)
-        except CompileError:
-            full += 1
-    rest = [n for n in needs if n not in staged]
-    placed = {DRAM: _packed(rest, items, steps, arena(DRAM, machine), groups), L2: store}
+    if machine.stage_bytes:
+        offered = _proposals(needs, steps, groups)
+        accepted, store = _accepted(staged, offered, items, lives, steps, machine, groups, store)
+        full = len(offered) - len(accepted)
+        staged += accepted
+    inside = set(staged)
+    rest = [n for n in needs if n not in inside]
+    try:
+        placed = {DRAM: _packed(rest, items, steps, arena(DRAM, machine), groups), L2: store}
+    except ArenaFullError as err:
+        raise ArenaFullError(f"{err}; {_crowd(rest, lives, items)}; work in smaller batches") from err
     at = {
         name: global_addr(p.base, 0, tier, machine, max(p.nbytes, 1))
         for tier, members in placed.items()
@@ -118,7 +127,58 @@ def _staged(
     try:
         return _packed(names, items, steps, store, groups)
     except CompileError as err:
-        raise CompileError(f"{err}; {_crowd(names, lives, items, machine)}") from err
+        raise CompileError(f"{err}; tier l2: {_crowd(names, lives, items)}; place one of them in dram") from err
+
+
+def _accepted(
+    staged: Sequence[str],
+    offered: Sequence[str],
+    items: Mapping[str, Item],
+    lives: Mapping[str, Life],
+    steps: Sequence[Step],
+    machine: MachineSpec,
+    groups: Sequence[Group],
+    store: dict[str, Placed],
+) -> tuple[list[str], dict[str, Placed]]:
+    """The proposals the staging store takes in order, each beside those before it, and the places in it.
+
+    They are tried in runs, twice as many at a time while all fit and half as many when not; one alone is left out.
+    What is more than the store together with whatever lives beside it is left out without being tried.
+    """
+    room = arena(L2, machine)
+    load = np.zeros(len(steps) + 1, dtype=np.int64)
+
+    def book(name: str, sign: int) -> None:
+        load[lives[name].first : lives[name].last + 1] += sign * up(max(items[name].nbytes, 1), room.align)
+
+    def crowded(name: str) -> bool:
+        size = up(max(items[name].nbytes, 1), room.align)
+        return int(load[lives[name].first : lives[name].last + 1].max()) + size > room.size
+
+    for name in staged:
+        book(name, 1)
+    taken: list[str] = []
+    at, size = 0, 1
+    while at < len(offered):
+        batch: list[str] = []
+        end = at
+        while end < len(offered) and len(batch) < size:
+            if not crowded(offered[end]):
+                batch.append(offered[end])
+                book(offered[end], 1)
+            end += 1
+        try:
+            store = _packed([*staged, *taken, *batch], items, steps, arena(L2, machine), groups) if batch else store
+        except CompileError:
+            for name in batch:
+                book(name, -1)
+            if len(batch) == 1:
+                at = end
+            size = max(1, len(batch) // 2)
+            continue
+        taken += batch
+        at, size = end, 2 * size
+    return taken, store
 
 
 def _packed(
@@ -143,21 +203,23 @@ def _check_groups(groups: Sequence[Group], needs: Mapping[str, Need]) -> None:
             raise CompileError(f"ADJACENT {group.members} in tiers {', '.join(sorted(tiers))}; name one for all")
 
 
-def _crowd(names: Sequence[str], lives: Mapping[str, Life], items: Mapping[str, Item], machine: MachineSpec) -> str:
-    """The fullest step of the staging store, with the size of everything that lives there."""
+def _crowd(names: Sequence[str], lives: Mapping[str, Life], items: Mapping[str, Item]) -> str:
+    """The fullest step, with the size of everything that lives there, the largest first."""
     together = max(
         ([n for n in names if lives[n].meets(Life(lives[one].first, lives[one].first))] for one in names),
         key=lambda group: sum(items[n].nbytes for n in group),
     )
-    sizes = ", ".join(f"{n} {items[n].nbytes}" for n in together)
-    return f"tier l2 of {machine.stage_bytes} bytes is to hold at once: {sizes}; place one of them in dram"
+    sizes = [f"{n} {items[n].nbytes}" for n in sorted(together, key=lambda n: -items[n].nbytes)]
+    more = f" and {len(sizes) - _SHOWN} more" if len(sizes) > _SHOWN else ""
+    total = sum(items[n].nbytes for n in together)
+    return f"{total} bytes are to live at once: {', '.join(sizes[:_SHOWN])}{more}"
 
 
 def _proposals(needs: Mapping[str, Need], steps: Sequence[Step], groups: Sequence[Group]) -> list[str]:
     """Temps for the staging store (8.3): what conversions make, what they read, then what several bands read."""
     tied = {n for g in groups for n in g.members}
     free = [n for n, need in needs.items() if need.value.role == TEMP and not need.value.tier and n not in tied]
-    read = {n: sum(n in s.reads for s in steps) for n in free}
+    read = Counter(n for s in steps for n in set(s.reads))
     made = {w for s in steps for w in s.writes if not s.name.startswith("band")}
     return [
         *(n for n in free if n in made),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,9 @@ from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule.blocks import check_blocks
 from kohakutpu.schedule.deal import deal
-from kohakutpu.schedule.ir import AnyBand, Contraction, Elementwise, Operand, Schedule, VectorBand
+from kohakutpu.schedule.drained_rows import rowwise
+from kohakutpu.schedule.drains import DrainBand
+from kohakutpu.schedule.ir import AnyBand, Band, Contraction, Elementwise, Operand, Schedule, VectorBand
 from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import from_key
 from kohakutpu.schedule.passes import Passes
@@ -69,7 +71,9 @@ def plan(
     busy = _units("cores", cores, "VC", machine) if lanes_used else 0
     options = Options(used, busy, emit_fuse, fuse, convert, lanes or LaneOptions())
     planner = Planner(machine, options, known=full_shapes([*buffers, *_operands(requests)]))
-    planner.tilings = _tilings(requests, machine, used if occupancy else None)
+    planner.swept = {o.name for r in requests if isinstance(r, Contraction) for o in (r.a, r.b)}
+    planner.rowwise = rowwise(requests, machine, fuse=fuse)
+    planner.tilings = _tilings(requests, machine, used if occupancy else None, planner.rowwise)
     _walk(planner, requests)
     bands = tuple(planner.bands)
     dealt = tuple(_dealt(b, used, busy) for b in bands)
@@ -101,7 +105,7 @@ def _operands(requests: Sequence[Request]) -> list[Operand]:
 
 
 def _lanes_needed(requests: Sequence[Request]) -> bool:
-    return any(isinstance(r, Elementwise) or r.split > 1 for r in requests)
+    return any(isinstance(r, Elementwise) or r.route in ("core", "memory") for r in requests)
 
 
 def _readers(requests: Sequence[Request]) -> dict[str, int]:
@@ -113,8 +117,10 @@ def _readers(requests: Sequence[Request]) -> dict[str, int]:
     return out
 
 
-def _tilings(requests: Sequence[Request], machine: MachineSpec, clusters: int | None) -> dict[str, Tiling]:
-    """Tilings of all products; those of one pass share theirs."""
+def _tilings(
+    requests: Sequence[Request], machine: MachineSpec, clusters: int | None, drained: Collection[str]
+) -> dict[str, Tiling]:
+    """Tilings of all products; those of one pass share theirs, tiles of ``drained`` ones end with their rows."""
     loose = {r.c.name: r for r in requests if isinstance(r, Contraction)}
     for c in loose.values():
         check_blocks(c)
@@ -123,14 +129,18 @@ def _tilings(requests: Sequence[Request], machine: MachineSpec, clusters: int | 
     groups: list[list[Contraction]] = []
     for r in requests:
         if isinstance(r, Elementwise):
-            if r.chain.folds or any(r.reads) or any(result.of for result in r.results):
+            if r.over_rows:
                 rows |= {o.name for o in r.operands}
             group = [loose.pop(o.name) for o in r.operands if o.name in loose and o.shape == r.shape]
             # tilings of their authors that differ meet in rows
             agree = len({c.tiling for c in group if c.tiling}) <= 1
             groups += [group] if agree else [[c] for c in group]
+    for r in reversed(requests):
+        # a pass leaves its result in the tiles of its operands
+        if isinstance(r, Elementwise) and rows & {result.name for result in r.results}:
+            rows |= {o.name for o in r.operands}
     groups += [[c] for c in loose.values()]
-    return tilings([g for g in groups if g], machine, clusters, rows)
+    return tilings([g for g in groups if g], machine, clusters, rows, drained)
 
 
 def _walk(planner: Planner, requests: Sequence[Request]) -> None:
@@ -153,8 +163,12 @@ def _units(what: str, asked: int | None, kind: str, machine: MachineSpec) -> int
 
 def _dealt(band: AnyBand, clusters: int, cores: int) -> tuple[tuple[tuple[int, ...], int], ...]:
     instances = list(band.instances())
-    if isinstance(band, VectorBand) and band.nodes:
+    if isinstance(band, VectorBand | DrainBand) and band.nodes:
         return tuple(zip(instances, band.nodes, strict=True))
+    if isinstance(band, Band) and band.split > 1 and band.delivery is not None:
+        # a core has one open stream, so all partials of its tile come from one cluster
+        place = deal(band.tiles(), range(clusters))
+        return tuple((key, place[key[0], key[1]]) for key in instances)
     return tuple(deal(instances, range(clusters if band.engine == "MG" else cores)).items())
 
 

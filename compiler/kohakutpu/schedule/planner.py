@@ -17,7 +17,17 @@ from kohakutpu.schedule.ir import AnyBand, Operand
 from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import ByteOrder, Flat, MxEntry, Tile
 from kohakutpu.schedule.relayout import RelayoutBand, relayout_band
-from kohakutpu.schedule.requantise import Conversion, Requantise, ToRows, flat_scratch, granules, scratch_shape
+from kohakutpu.schedule.requantise import (
+    Blank,
+    Conversion,
+    Requantise,
+    ToRows,
+    flat_scratch,
+    granules,
+    needs_blank,
+    scratch_shape,
+    tile_extents,
+)
 from kohakutpu.schedule.tiles import Tiling
 from kohakutpu.views import Window
 
@@ -68,6 +78,7 @@ class Planner:
     Args:
         tilings: of every product, by the name of its result.
         known: operands by name, for parents that no request names with their full shape.
+        rowwise: values every reader of which needs rows, on a machine that drains rows.
     """
 
     machine: MachineSpec
@@ -80,6 +91,9 @@ class Planner:
     notes: list[str] = field(default_factory=list)
     conversions: list[Conversion] = field(default_factory=list)
     clean: set[str] = field(default_factory=set)
+    blank: set[str] = field(default_factory=set)
+    swept: set[str] = field(default_factory=set)
+    rowwise: set[str] = field(default_factory=set)
 
     # ---------------------------------------------------------------- buffers
 
@@ -162,11 +176,28 @@ class Planner:
     def _scratch(self, value: Operand, order: MxEntry) -> tuple[str, tuple[int, int] | None]:
         """What is quantised, and the extents of a scratch of rows."""
         have = self.needs[value.name].order
-        clean = value.name in self.clean
-        if isinstance(have, Tile) and (f"{value.name}:flat" in self.needs or not self.by_mover(have)):
-            source = self.rows(value)
-            return source, scratch_shape(Flat(), value.shape, order, self.machine, clean=clean)
-        return value.name, scratch_shape(have, value.shape, order, self.machine, clean=clean)
+        if not isinstance(have, Tile):
+            return value.name, scratch_shape(have, value.shape, order, self.machine)
+        if needs_blank(have, value.shape, clean=value.name in self.clean) and value.name not in self.blank:
+            self.conversions.append(Blank(len(self.bands), value.name))
+            self.blank.add(value.name)
+        if f"{value.name}:flat" in self.needs or not self.by_mover(have):
+            wide = self.rows(value) if value.shape[1] % self.machine.slices == 0 else self._wide(value, have)
+            return wide, scratch_shape(Flat(), self.needs[wide].value.shape, order, self.machine)
+        return value.name, scratch_shape(have, value.shape, order, self.machine)
+
+    def _wide(self, value: Operand, order: Tile) -> str:
+        """Name of the rows of a value whose own rows are no whole words: all columns of its tiles."""
+        name, cols = f"{value.name}:wide", tile_extents(order)[1]
+        if cols % self.machine.slices:
+            raise CompileError(
+                f"its rows of {value.shape[1]} elements and its tiles of {cols} columns do not end on a word; use a "
+                f"multiple of {self.machine.slices} columns"
+            )
+        if name not in self.needs:
+            self._cores_to_rows(value, order, Operand(name, "temp", (value.shape[0], cols)))
+            self.needs[value.name].converted += 1
+        return name
 
     def rows(self, value: Operand, nbytes: int = 0) -> str:
         """Name of a buffer that holds ``value`` in rows, made from its tiles if it has no other."""
@@ -186,6 +217,11 @@ class Planner:
 
     def _to_rows(self, value: Operand, order: Tile, name: str) -> None:
         target = Operand(name, "temp", value.shape)
+        if value.shape[1] % self.machine.slices:
+            raise CompileError(
+                f"its rows of {value.shape[1]} elements do not end on a word; use a multiple of {self.machine.slices} "
+                "columns"
+            )
         if not self.by_mover(order):
             self._cores_to_rows(value, order, target)
             return
@@ -227,7 +263,8 @@ class Planner:
         window = part.window if part else None
         blocks = window.blocks if window else 1
         block = Tile(order.gi // blocks, order.gj, order.gm, order.gn)
-        shape = (up(value.shape[0] // blocks, 4), value.shape[1])
+        cols = value.shape[1] if window else target.shape[1]
+        shape = (up(value.shape[0] // blocks, 4), cols)
         made = relayout_band(
             value.name, block, target.name, Flat(), shape, self.machine, self.options.cores, pitch_to=target.shape[1]
         )

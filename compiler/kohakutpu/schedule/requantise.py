@@ -68,7 +68,23 @@ class ToRows:
         return [(self.value, self.rows), (self.rows, self.target)]
 
 
-Conversion = Requantise | ToRows
+@dataclass(frozen=True)
+class Blank:
+    """Zeros behind the columns of a value in tiles, before band ``band``: whole sub-tiles that nothing else reads."""
+
+    band: int
+    value: str
+
+    def text(self) -> str:
+        """One printed line."""
+        return f"zeros before band {self.band}: behind the columns of {self.value}"
+
+    def steps(self) -> list[tuple[str, str]]:
+        """The value is read and written."""
+        return [(self.value, self.value)]
+
+
+Conversion = Requantise | ToRows | Blank
 
 
 @dataclass(frozen=True)
@@ -80,13 +96,11 @@ class Region:
     shape: Shape
 
 
-def scratch_shape(
-    order: ByteOrder, shape: Shape, target: MxEntry, machine: MachineSpec, *, clean: bool
-) -> Shape | None:
+def scratch_shape(order: ByteOrder, shape: Shape, target: MxEntry, machine: MachineSpec) -> Shape | None:
     """Rows and columns of the scratch a value in ``order`` needs, None if it stands in rows already.
 
     Args:
-        clean: the padding of the value's tiles is zero.
+        shape: of the value; of rows, with the columns that are stored behind its own.
 
     Raises:
         CompileError: no move gives the operand; says why and what to do.
@@ -95,20 +109,47 @@ def scratch_shape(
     if isinstance(order, Flat):
         if padded != shape and shape[1] % _LANES:
             raise CompileError(
-                f"its rows {shape} are not padded to {padded} and do not end on a word; use extents that need no "
-                f"padding, or columns of a multiple of {_LANES}"
+                f"its rows {shape} are not padded to {padded} and do not end on a word; use a multiple of {_LANES} "
+                "columns"
             )
         return None if padded == shape else padded
     if not isinstance(order, Tile):
         raise CompileError(f"it is in {order.key}, which no move of the memory mover rewrites as {target.key}")
     granules(order, machine)
-    if padded[1] != shape[1] and shape[1] % _LANES and not clean:
-        raise CompileError(
-            f"its {shape[1]} columns end inside an entry of {32 * target.b} and what stands behind them is not zero; "
-            f"use a multiple of {32 * target.b} columns"
-        )
     rows, cols = tile_extents(order)
     return max(rows, padded[0]), max(cols, padded[1])
+
+
+def needs_blank(order: Tile, shape: Shape, *, clean: bool) -> bool:
+    """True if an operand needs zeros behind the columns of a value in tiles, and only its tiles can take them.
+
+    Columns that end on a word are followed by zeros in the rows made of the tiles.
+
+    Args:
+        clean: the padding of the tiles is zero.
+
+    Raises:
+        CompileError: columns that end inside a sub-tile.
+    """
+    if clean or shape[1] % _LANES == 0:
+        return False
+    if shape[1] % 4:
+        raise CompileError(
+            f"its {shape[1]} columns end inside a sub-tile and what stands behind them is not zero; use a multiple of "
+            f"{_LANES} columns"
+        )
+    return shape[1] != tile_extents(order)[1]
+
+
+def blank(value: Region) -> Moves:
+    """The move that writes zeros into the sub-tiles behind the columns of a value in tiles."""
+    order = from_key(value.layout)
+    assert isinstance(order, Tile)
+    first = value.shape[1] // 4 - (order.gj - 1) * order.gn
+    base = value.address + WORD_BYTES * order.word_index(0, order.gj - 1) + WORD_BYTES * first
+    tall = WORD_BYTES * order.gm * order.gn
+    dims = (Dim(order.gi, order.gj * tall), Dim(order.gm, WORD_BYTES * order.gn), Dim(order.gn - first, WORD_BYTES))
+    return (Move("fill", None, Walk(base, dims)),)
 
 
 def granules(order: Tile, machine: MachineSpec) -> None:
@@ -164,9 +205,10 @@ def _quantised(
 ) -> Moves:
     padded = Entry(target.g, target.b).padded(operand.shape)
     if rows is None:
-        return conversion(Placed(order, value.address, padded), Placed(target, operand.address, padded), machine)
+        source = Placed(order, value.address, padded, value.shape[1])
+        return conversion(source, Placed(target, operand.address, padded), machine)
     pitch = rows.shape[1]
-    filled = tile_extents(order) if isinstance(order, Tile) else operand.shape
+    filled = tile_extents(order) if isinstance(order, Tile) else value.shape
     out: list[Move] = [] if filled == rows.shape else [_zeros(rows, 0)]
     if isinstance(order, Tile):
         onto = Placed(Flat(), rows.address, filled, pitch)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 from kohakutpu.errors import CompileError
@@ -52,6 +52,7 @@ def tilings(
     machine: MachineSpec,
     clusters: int | None,
     read_back: Collection[str] = (),
+    drained: Collection[str] = (),
 ) -> dict[str, Tiling]:
     """The tiling of every product, by the name of its result.
 
@@ -62,11 +63,12 @@ def tilings(
     Args:
         clusters: clusters usable, None to leave occupancy out of the choice.
         read_back: results that become rows again.
+        drained: results that clusters drain as rows.
 
     Raises:
         CompileError: a named tiling that breaks a limit, or no legal one.
     """
-    made = [_group(list(members), machine, clusters, read_back) for members in groups]
+    made = [_group(list(members), machine, clusters, read_back, drained) for members in groups]
     readers: dict[Key, list[Group]] = {}
     for group in made:
         for key in group.operands:
@@ -81,10 +83,13 @@ def _group(
     machine: MachineSpec,
     clusters: int | None,
     read_back: Collection[str],
+    drained: Collection[str],
 ) -> Group:
     named = {c.tiling for c in members if c.tiling}
     names = ", ".join(c.c.name for c in members)
-    needs = [limits(c, words=4 if c.c.name in read_back else 1) for c in members]
+    needs = [
+        limits(c, words=4 if {c.c.name} & {*read_back, *drained} else 1, whole=c.c.name in drained) for c in members
+    ]
     both = reduce(Limits.join, needs)
     if named:
         tiling = check(named.pop(), machine)
@@ -93,16 +98,19 @@ def _group(
             raise CompileError(f"{names}: {fault}")
         return Group(members, both, tiling, True)
     c = max(members, key=lambda c: c.extents[2])
-    try:
-        tiling = choose(*c.extents, machine, clusters, c.batch, both.legal)
-    except CompileError as err:
-        raise CompileError(f"{names}: {both.faults(Tiling(1, 1, 1)) or err}") from err
-    return Group(members, both, tiling, False)
+    # blocks that leave no gn of whole words still have tiles that the vector cores bring into rows
+    for some in dict.fromkeys((both, replace(both, words=1, width=0))):
+        try:
+            tiling = choose(*c.extents, machine, clusters, c.batch * c.split, some.legal)
+            return Group(members, some, tiling, False)
+        except CompileError as err:
+            refused = err
+    raise CompileError(f"{names}: {both.faults(Tiling(1, 1, 1)) or refused}") from refused
 
 
 def _adopt(groups: list[Group], readers: dict[Key, list[Group]], machine: MachineSpec) -> None:
     """Free groups take the order of an author's tiling, one operand after another."""
-    changed = True
+    changed = any(g.fixed for g in groups)
     while changed:
         changed = False
         for group in (g for g in groups if not g.fixed):
@@ -119,16 +127,23 @@ def _adopt(groups: list[Group], readers: dict[Key, list[Group]], machine: Machin
 
 def _shrink(groups: list[Group], readers: dict[Key, list[Group]], machine: MachineSpec) -> None:
     """Free groups take the smallest order of the free readers of each operand, until nothing changes."""
+    least = {
+        key: (min(o[0] for o in orders), min(o[1] for o in orders))
+        for key, some in readers.items()
+        if (orders := [g.order(key[1]) for g in some if not g.fixed])
+    }
     changed = True
     while changed:
         changed = False
         for group in (g for g in groups if not g.fixed):
             for key in group.operands:
-                orders = [g.order(key[1]) for g in readers[key] if not g.fixed]
-                tiling = group.with_order(key[1], (min(g for g, _ in orders), min(nk for _, nk in orders)))
+                tiling = group.with_order(key[1], least[key])
                 if tiling != group.tiling and _fits(group, tiling, machine):
                     group.tiling = tiling
                     changed = True
+                    for k in group.operands:  # orders only become smaller
+                        rows, nk = group.order(k[1])
+                        least[k] = min(least[k][0], rows), min(least[k][1], nk)
 
 
 def _fits(group: Group, tiling: Tiling, machine: MachineSpec) -> bool:

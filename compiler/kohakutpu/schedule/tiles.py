@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv, up
@@ -39,12 +40,18 @@ def candidates(
 
     Args:
         clusters: clusters usable; None leaves the occupancy factor out.
-        batch: products of this shape in one band.
+        batch: products of this shape in one band, partial ones counted.
     """
-    bank_a, bank_b = machine.bank_entries
+    yield from _all(m, n, k, machine.tiles, machine.bank_entries, clusters, batch)
+
+
+def _all(
+    m: int, n: int, k: int, tiles: int, banks: tuple[int, int], clusters: int | None, batch: int
+) -> Iterator[Candidate]:
+    bank_a, bank_b = banks
     for gm in _POWERS:
         for gn in _POWERS:
-            if gm * gn > machine.tiles:
+            if gm * gn > tiles:
                 continue
             work = m * n * k
             instances = batch * cdiv(m, 4 * gm) * cdiv(n, 4 * gn)
@@ -55,6 +62,15 @@ def candidates(
                 padded = up(m, 4 * gm) * up(n, 4 * gn) * up(k, 32 * nk)
                 score = 2 * gm * gn / (gm + gn) * (work / padded) * busy
                 yield Candidate(Tiling(gm, gn, nk), (round(4096 * score), nk, -abs(gm - gn), -gm))
+
+
+@lru_cache(maxsize=1024)
+def _ranked(
+    m: int, n: int, k: int, tiles: int, banks: tuple[int, int], clusters: int | None, batch: int
+) -> tuple[Tiling, ...]:
+    """All tilings, the largest key first."""
+    found = sorted(_all(m, n, k, tiles, banks, clusters, batch), key=lambda c: c.key, reverse=True)
+    return tuple(c.tiling for c in found)
 
 
 def choose(
@@ -69,7 +85,7 @@ def choose(
     """The tiling with the largest key.
 
     Args:
-        batch: products of this shape in one band.
+        batch: products of this shape in one band, partial ones counted.
         legal: what else the tiling has to fulfil.
 
     Raises:
@@ -80,10 +96,11 @@ def choose(
     for name, extent in (("M", m), ("N", n), ("K", k)):
         if extent < 1:
             raise CompileError(f"matmul extent {name} = {extent}; extents must be at least 1")
-    found = [c for c in candidates(m, n, k, machine, clusters, batch) if legal(c.tiling)]
-    if not found:
+    ranked = _ranked(m, n, k, machine.tiles, machine.bank_entries, clusters, batch)
+    found = next((tiling for tiling in ranked if legal(tiling)), None)
+    if found is None:
         raise CompileError(f"no tiling of {m}x{n}x{k} divides its blocks; give them rows of 4 and columns of 32")
-    return max(found, key=lambda c: c.key).tiling
+    return found
 
 
 def check(tiling: Tiling, machine: MachineSpec) -> Tiling:

@@ -2,7 +2,7 @@
 """L5: what to compute, on arrays."""
 
 from kohakutpu.tensor.array import Runner, Tensor
-from kohakutpu.tensor.call import KernelCall, call
+from kohakutpu.tensor.call import KernelCall, call, traced
 from kohakutpu.tensor.operand import Call, DeviceArray, to_half
 from kohakutpu.tensor.ops import (
     add,
@@ -53,4 +53,5 @@ __all__ = [
     "silu",
     "softmax",
     "to_half",
+    "traced",
 ]

@@ -11,20 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from kohakutpu.errors import CompileError
-from kohakutpu.kernels import Step
+from kohakutpu.kernels.library.chain import Step
 from kohakutpu.tensor import ops
-from kohakutpu.tensor.operand import Array, Call, DeviceArray, Memory, Shape, matrix, to_half
+from kohakutpu.tensor.operand import ANY_RANK, Array, Call, DeviceArray, Memory, Shape, matrix, to_half
 
 LAYER = "L5"
-
-_ANY_RANK = tuple(range(1, 9))
 
 
 class Runner(Memory, Protocol):
     """A device that runs calls on its arrays."""
 
-    def execute(self, call: Call) -> dict[str, Tensor]:
-        """Run a call; its results by name, as matrices."""
+    def execute(self, call: Call, **options: int | str | bool | None) -> dict[str, Tensor]:
+        """Run a call; its results by name, with the shapes the call states."""
 
 
 class Tensor(DeviceArray):
@@ -47,13 +45,13 @@ class Tensor(DeviceArray):
 
     def __matmul__(self, other: Array) -> Tensor:
         """Contract the last axis of both: [..., M, K] with [N, K], or block by block with [..., N, K]."""
-        right = to_half("right operand", other, _ANY_RANK[1:])
+        right = to_half("right operand", other, ANY_RANK[1:])
         if right.ndim == 2:
             return self.linear(right)
         return self._run(ops.matmul_batched(self, right), (*self.shape[:-1], right.shape[-2]))
 
     def __rmatmul__(self, other: npt.ArrayLike) -> Tensor:
-        left = to_half("left operand", other, _ANY_RANK)
+        left = to_half("left operand", other, ANY_RANK)
         rows = left.reshape(matrix(left.shape))
         return self._run(ops.matmul(rows, self._matrix("right operand")), (*left.shape[:-1], self.shape[0]))
 
@@ -76,7 +74,7 @@ class Tensor(DeviceArray):
         w = to_half("weight", weight, (2,))
         shape = (*self.shape[:-1], w.shape[0])
         if add is not None:
-            residual = to_half("add", add, _ANY_RANK)
+            residual = to_half("add", add, ANY_RANK)
             if residual.shape != shape:
                 raise CompileError(f"add is {residual.shape}, the product is {shape}")
             add = residual.reshape(matrix(shape))
@@ -173,7 +171,7 @@ class Tensor(DeviceArray):
             args: tuple[float | str, ...] = (number, "a") if swapped else ("a", number)
             steps: Sequence[Step] = [(op, args)]
             return self._run(ops.elementwise({"a": self._rows()}, steps, op), self.shape)
-        b = to_half("operand", other, _ANY_RANK)
+        b = to_half("operand", other, ANY_RANK)
         mine, theirs = matrix(self.shape), matrix(b.shape)
         one_row = theirs == (1, mine[1]) or mine == (1, theirs[1])
         if self.shape != b.shape and not one_row:

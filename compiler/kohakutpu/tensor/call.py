@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kohakutpu.errors import CompileError
+from kohakutpu.kernels import Trace
 from kohakutpu.kernels.language import Kernel
 from kohakutpu.kernels.language.kernel import Knob
 from kohakutpu.kernels.language.lower import lower
-from kohakutpu.tensor.operand import Array, Call, DeviceArray, Operand, to_half
+from kohakutpu.tensor.operand import ANY_RANK, Array, Call, DeviceArray, Operand, to_half
 
 LAYER = "L5"
-
-ANY_RANK = tuple(range(1, 9))
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,7 @@ def call(
     Raises:
         CompileError: a wrong number of operands, values FP16 cannot hold, or what the kernel refuses.
     """
-    if not isinstance(kernel, Kernel):
-        raise CompileError(f"{kernel!r} is no kernel; decorate it with ktpu.language.kernel")
-    names = kernel.operands
-    if len(arrays) != len(names):
-        raise CompileError(f"{kernel.name} takes {len(names)} operands ({', '.join(names)}), got {len(arrays)}")
+    names = _operands(kernel, len(arrays))
     values = {n: to_half(n, a, ANY_RANK) for n, a in zip(names, arrays, strict=True)}
     bound = kernel.trace(**knobs).extents({n: v.shape for n, v in values.items()}, extents)
     trace = lower(bound)
@@ -55,6 +50,31 @@ def call(
             )
     results = {b.name: bound.shapes[b.name] for b in bound.trace.buffers if b.role == "out"}
     return KernelCall(trace, {n: _whole(v) for n, v in operands.items()}, results)
+
+
+def traced(
+    kernel: Kernel,
+    shapes: Sequence[tuple[int, ...]],
+    *,
+    extents: Mapping[str, int] | None = None,
+    knobs: Mapping[str, Knob],
+) -> Trace:
+    """Trace ``kernel`` for operands of these shapes, one per In port.
+
+    Raises:
+        CompileError: a wrong number of operands, or what the kernel refuses.
+    """
+    names = _operands(kernel, len(shapes))
+    return lower(kernel.trace(**knobs).extents(dict(zip(names, shapes, strict=True)), extents))
+
+
+def _operands(kernel: object, given: int) -> tuple[str, ...]:
+    if not isinstance(kernel, Kernel):
+        raise CompileError(f"{kernel!r} is no kernel; decorate it with ktpu.language.kernel")
+    names = kernel.operands
+    if given != len(names):
+        raise CompileError(f"{kernel.name} takes {len(names)} operands ({', '.join(names)}), got {given}")
+    return names
 
 
 def _whole(operand: Operand) -> Operand:

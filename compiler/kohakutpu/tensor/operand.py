@@ -19,6 +19,8 @@ LAYER = "L5"
 F16 = npt.NDArray[np.float16]
 Shape = tuple[int, ...]
 FP16_MAX = float(np.finfo(np.float16).max)
+ANY_RANK = tuple(range(1, 9))
+"""Numbers of axes an array may have."""
 
 Self = TypeVar("Self", bound="DeviceArray")
 

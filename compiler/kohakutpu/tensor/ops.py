@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from kohakutpu import kernels
 from kohakutpu.errors import CompileError
 from kohakutpu.kernels import library
+from kohakutpu.kernels.language import Kernel
+from kohakutpu.kernels.language.kernel import Knob
+from kohakutpu.kernels.library.chain import Step, chain
 from kohakutpu.kernels.library.helpers import SUB_ROW
-from kohakutpu.tensor.call import call
-from kohakutpu.tensor.operand import Array, Call, Operand, row, to_half
+from kohakutpu.tensor.call import KernelCall, call
+from kohakutpu.tensor.operand import Array, Operand, row, to_half
 
 LAYER = "L5"
 
@@ -20,7 +21,7 @@ WIDEST = SUB_ROW
 """Elements one reduction takes; longer rows go to a kernel that folds parts of a row."""
 
 
-def matmul(a: Array, b: Array, **tiling: int) -> Call:
+def matmul(a: Array, b: Array, **tiling: int) -> KernelCall:
     """C = A @ B.T, contracting the last axis of both.
 
     Args:
@@ -33,11 +34,10 @@ def matmul(a: Array, b: Array, **tiling: int) -> Call:
     x, y = to_half("a", a), to_half("b", b)
     if x.shape[1] != y.shape[1]:
         raise CompileError(f"a is {x.shape}, b is {y.shape}; both contract their last axis, so K must agree")
-    trace = kernels.matmul(x.shape[0], y.shape[0], x.shape[1], **tiling)
-    return Call(trace, {"a": x, "b": y})
+    return call(library.matmul, x, y, extents=None, **tiling)
 
 
-def matmul_batched(a: Array, b: Array, **tiling: int) -> Call:
+def matmul_batched(a: Array, b: Array, **tiling: int) -> KernelCall:
     """C[..., M, N] = A[..., M, K] B[..., N, K]^T, block by block.
 
     Raises:
@@ -55,12 +55,12 @@ def linear(
     activation: str = "",
     scale: float | None = None,
     **tiling: int,
-) -> Call:
+) -> KernelCall:
     """activation(scale * x weight^T + bias + add), as a Linear layer stores its weight [out][in].
 
     Args:
         bias: one value an output column; add: [rows][out].
-        activation: "silu", "gelu", "gelu_sigmoid", "relu", "exp" or "".
+        activation: "silu", "gelu", "gelu_sigmoid", "relu", "sigmoid", "exp" or "".
 
     Raises:
         CompileError: operands that do not fit together.
@@ -70,40 +70,35 @@ def linear(
     a, w = to_half("x", x), to_half("weight", weight)
     if a.shape[1] != w.shape[1]:
         raise CompileError(f"x is {a.shape}, weight is {w.shape}; both contract their last axis, so K must agree")
-    m, n = a.shape[0], w.shape[0]
-    operands: dict[str, Operand] = {"x": a, "w": w}
+    operands = [a, w]
     if bias is not None:
-        operands["b"] = row("bias", bias, n)
+        operands.append(_columns("bias", bias, w.shape[0]))
     if add is not None:
-        operands["r"] = to_half("add", add)
-        if operands["r"].shape != (m, n):
-            raise CompileError(f"add is {operands['r'].shape}, the product is {(m, n)}")
-    trace = kernels.linear(
-        m,
-        n,
-        a.shape[1],
-        activation=activation,
-        bias=bias is not None,
-        add=add is not None,
-        scale=scale,
-        **tiling,
-    )
-    return Call(trace, operands)
+        operands.append(to_half("add", add))
+        if operands[-1].shape != (a.shape[0], w.shape[0]):
+            raise CompileError(f"add is {operands[-1].shape}, the product is {(a.shape[0], w.shape[0])}")
+    kernel = library.linear(activation, scaled=scale is not None, bias=bias is not None, add=add is not None)
+    knobs: dict[str, Knob] = {**tiling} if scale is None else {"scale": float(scale), **tiling}
+    return call(kernel, *operands, extents=None, **knobs)
 
 
-def linear_silu(x: Array, weight: Array, **tiling: int) -> Call:
+def linear_silu(x: Array, weight: Array, **tiling: int) -> KernelCall:
     """silu(x weight^T)."""
     return linear(x, weight, activation="silu", **tiling)
 
 
-def linear_bias(x: Array, weight: Array, bias: Array, **tiling: int) -> Call:
+def linear_bias(x: Array, weight: Array, bias: Array, **tiling: int) -> KernelCall:
     """x weight^T + bias."""
     return linear(x, weight, bias=bias, activation="", scale=None, **tiling)
 
 
-def linear_add(x: Array, weight: Array, add: Array, **tiling: int) -> Call:
+def linear_add(x: Array, weight: Array, add: Array, **tiling: int) -> KernelCall:
     """x weight^T + add."""
     return linear(x, weight, add=add, activation="", scale=None, **tiling)
+
+
+GATED = {"gelu": (library.geglu_fused, library.geglu_bias), "silu": (library.swiglu_fused, library.swiglu_bias)}
+"""Kernels without and with biases that have a name of their own."""
 
 
 def geglu(
@@ -115,7 +110,7 @@ def geglu(
     up_bias: Array | None = None,
     activation: str = "gelu",
     **tiling: int,
-) -> Call:
+) -> KernelCall:
     """gelu(x gate^T + gate_bias) * (x up^T + up_bias); the activation is on the *first* weight.
 
     Raises:
@@ -126,46 +121,46 @@ def geglu(
         raise CompileError(f"x is {a.shape}, gate is {g.shape}, up is {u.shape}; the weights agree, and K with x")
     if (gate_bias is None) != (up_bias is None):
         raise CompileError("geglu: one bias without the other; give both or none")
-    n = g.shape[0]
-    operands: dict[str, Operand] = {"x": a, "wg": g, "wu": u}
-    if gate_bias is not None and up_bias is not None:
-        operands |= {"bg": row("gate_bias", gate_bias, n), "bu": row("up_bias", up_bias, n)}
-    trace = kernels.gated(a.shape[0], n, a.shape[1], activation=activation, bias=gate_bias is not None, **tiling)
-    return Call(trace, operands)
+    named = ("gate_bias", gate_bias), ("up_bias", up_bias)
+    biases = [_columns(name, b, g.shape[0]) for name, b in named if b is not None]
+    kernels = GATED.get(activation)
+    kernel = kernels[bool(biases)] if kernels else library.gated(activation, bias=bool(biases))
+    return call(kernel, a, g, u, *biases, extents=None, **tiling)
 
 
-def softmax(x: Array, mask: Array | None = None) -> Call:
+def softmax(x: Array, mask: Array | None = None) -> KernelCall:
     """Softmax along the last axis of [rows][width]; ``mask`` is one row of 0 and 1."""
     a = to_half("x", x)
-    if mask is None and a.shape[1] > WIDEST:
-        return call(library.softmax_wide(a.shape[1]), a)
-    operands: dict[str, Operand] = {"x": a}
     if mask is not None:
-        operands["mask"] = row("mask", mask, a.shape[1])
-    return Call(kernels.softmax(*a.shape, masked=mask is not None), operands)
+        return call(library.softmax_masked(a.shape[1]), a, _columns("mask", mask, a.shape[1]))
+    return call(_rows(library.softmax, library.softmax_wide, a), a)
 
 
-def layernorm(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Call:
+def layernorm(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> KernelCall:
     """Normalised rows of [rows][width] times weight plus bias."""
     a = to_half("x", x)
-    if a.shape[1] > WIDEST:
-        w, b = (row(name, v, a.shape[1]).reshape(-1) for name, v in (("weight", weight), ("bias", bias)))
-        return call(library.layernorm_wide(a.shape[1]), a, w, b, eps=eps)
-    operands = {"x": a, "w": row("weight", weight, a.shape[1]), "b": row("bias", bias, a.shape[1])}
-    return Call(kernels.layernorm(*a.shape, eps=eps), operands)
+    w, b = (_columns(name, v, a.shape[1]) for name, v in (("weight", weight), ("bias", bias)))
+    return call(_rows(library.layernorm, library.layernorm_wide, a), a, w, b, eps=float(eps))
 
 
-def rmsnorm(x: Array, weight: Array, *, eps: float = 1e-5) -> Call:
+def rmsnorm(x: Array, weight: Array, *, eps: float = 1e-5) -> KernelCall:
     """Rows of [rows][width] divided by their root mean square, times weight."""
     a = to_half("x", x)
-    if a.shape[1] > WIDEST:
-        w = row("weight", weight, a.shape[1]).reshape(-1)
-        return call(library.rmsnorm_wide(a.shape[1]), a, w, eps=eps)
-    return Call(kernels.rmsnorm(*a.shape, eps=eps), {"x": a, "w": row("weight", weight, a.shape[1])})
+    kernel = _rows(library.rmsnorm, library.rmsnorm_wide, a)
+    return call(kernel, a, _columns("weight", weight, a.shape[1]), eps=float(eps))
 
 
-def elementwise(operands: dict[str, Array], steps: Sequence[kernels.Step], name: str = "") -> Call:
-    """A chain of operations in one pass, see :func:`kohakutpu.kernels.elementwise`.
+def _rows(narrow: Callable[[int], Kernel], wide: Callable[[int], Kernel], x: Operand) -> Kernel:
+    """The kernel for the width of a row; a kernel cannot branch on an extent."""
+    return (wide if x.shape[1] > WIDEST else narrow)(x.shape[1])
+
+
+def _columns(name: str, array: Array, n: int) -> Operand:
+    return row(name, array, n).reshape(-1)
+
+
+def elementwise(operands: Mapping[str, Array], steps: Sequence[Step], name: str = "") -> KernelCall:
+    """A chain of operations in one pass, see :func:`kohakutpu.kernels.library.chain.chain`.
 
     Args:
         operands: arrays of one or two axes; one axis stands for a single row.
@@ -179,46 +174,49 @@ def elementwise(operands: dict[str, Array], steps: Sequence[kernels.Step], name:
         halves[key] = half.reshape(1, -1) if half.ndim == 1 else half
     if not halves:
         raise CompileError("elementwise: no operand")
-    shapes = {key: (half.shape[0], half.shape[1]) for key, half in halves.items()}
-    return Call(kernels.elementwise(shapes, steps, name), halves)
+    rows = max(half.shape[0] for half in halves.values())
+    inputs = tuple((key, half.shape[0] < rows and half.shape[0] == 1) for key, half in halves.items())
+    arrays = [h.reshape(-1) if single else h for h, (_, single) in zip(halves.values(), inputs, strict=True)]
+    return call(chain(inputs, tuple(map(_frozen, steps)), name), *arrays)
 
 
-def add(a: Array, b: Array) -> Call:
+def _frozen(step: Step) -> Step:
+    """A step whose operands may have been given as a list, to be looked up."""
+    if isinstance(step, tuple | list) and len(step) == 2 and isinstance(step[1], list):
+        return step[0], tuple(step[1])
+    return step
+
+
+def add(a: Array, b: Array) -> KernelCall:
     """a + b."""
     return elementwise({"a": a, "b": b}, [("add", ("a", "b"))], "add")
 
 
-def mul(a: Array, b: Array) -> Call:
+def mul(a: Array, b: Array) -> KernelCall:
     """a * b."""
     return elementwise({"a": a, "b": b}, [("mul", ("a", "b"))], "mul")
 
 
-def silu(x: Array) -> Call:
+def silu(x: Array) -> KernelCall:
     """x * sigmoid(x)."""
     return elementwise({"x": x}, [("silu", ("x",))], "silu")
 
 
-def gelu(x: Array) -> Call:
+def gelu(x: Array) -> KernelCall:
     """The tanh form of GELU."""
     return elementwise({"x": x}, [("gelu", ("x",))], "gelu")
 
 
-def relu(x: Array) -> Call:
+def relu(x: Array) -> KernelCall:
     """max(x, 0)."""
     return elementwise({"x": x}, [("relu", ("x",))], "relu")
 
 
-def sigmoid(x: Array) -> Call:
+def sigmoid(x: Array) -> KernelCall:
     """1 / (1 + exp(-x))."""
-    steps: list[kernels.Step] = [
-        ("mul", ("x", -math.log2(math.e))),
-        ("exp2", ("_",)),
-        ("add", ("_", 1.0)),
-        ("recip", ("_",)),
-    ]
-    return elementwise({"x": x}, steps, "sigmoid")
+    return elementwise({"x": x}, [("sigmoid", ("x",))], "sigmoid")
 
 
-def exp(x: Array) -> Call:
+def exp(x: Array) -> KernelCall:
     """e^x."""
     return elementwise({"x": x}, [("exp", ("x",))], "exp")

@@ -37,18 +37,19 @@ def tile(gm: object, gn: object, nk: object, *, split: int = 1, route: str = "")
 
     Args:
         split: partial sums of the sweep, made side by side.
-        route: how they are added: "peer", "core" or "memory" (docs/spec/compiler.md 5.4).
+        route: how they are added: "peer", "core", "memory", or "" for the first of them that fits
+            (docs/spec/compiler.md 5.4).
 
     Raises:
-        TraceError: outside a grid, a knob below 1, or a split without a route.
+        TraceError: outside a grid, a knob below 1, or a route without a split.
     """
     recorder = current("tile()")
     if recorder.grid is None:
         raise TraceError("tile() outside a grid; for i, j in units(x.tiles(gm), w.tiles(gn)): acc = tile(gm, gn, nk)")
-    if split < 1 or (split > 1) != bool(route) or route not in ("", "peer", "core", "memory"):
+    if split < 1 or (split == 1 and route) or route not in ("", "peer", "core", "memory"):
         raise TraceError(
             f"tile(split={split!r}, route={route!r}): partial sums, at least 1, and with more than one the route that "
-            "adds them, 'peer', 'core' or 'memory'"
+            "adds them, 'peer', 'core', 'memory', or none for one that fits"
         )
     g, h, k = (integer(_knob(v, f"{n} of tile()")) for v, n in ((gm, "gm"), (gn, "gn"), (nk, "nk")))
     return Tile(recorder, recorder.fresh("acc"), g, h, k, len(recorder._open), split=split, route=route)

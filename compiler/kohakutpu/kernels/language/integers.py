@@ -65,12 +65,12 @@ class Int:
     def __rmod__(self, other: object) -> Int:
         return _binary("mod", other, self)
 
-    def _control(self, what: str) -> NoReturn:
+    def _control(self, what: str, hint: str = "") -> NoReturn:
         kind = {"extent": "an extent", "knob": "a knob the compiler chooses", "index": "an index"}.get(
             self.op, "a value that depends on extents or indices"
         )
         raise TraceError(
-            f"{what} on {self.text()}, {kind}: a kernel is traced once for all shapes. "
+            f"{what} on {self.text()}, {kind}: a kernel is traced once for all shapes. {hint}"
             "Branch on a knob with a given value instead, or write two kernels and choose by the operands' shapes"
         )
 
@@ -99,7 +99,7 @@ class Int:
         self._control("int()")
 
     def __index__(self) -> int:  # noqa: PLE0305 - it refuses
-        self._control("use as a Python integer")
+        self._control("use as a Python integer", f"Repeat with `for k in loop({self.text()})`. ")
 
     def __iter__(self) -> Iterator[object]:
         raise TraceError(

@@ -7,6 +7,8 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
+from typing import ClassVar, Protocol
 
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels.language.buffers import Buffer, Port, Ref, Region
@@ -194,12 +196,32 @@ def _shapes(trace: Trace, given: Mapping[str, Shape], env: dict[str, int], batch
     return out
 
 
+class Frontend(Protocol):
+    """What plans and runs calls of kernels; it lies above and below this level and registers itself.
+
+    ``args`` are the operands in the order of the In ports, or their shapes; ``named`` are knobs, named extents,
+    compile options and ``machine``.
+    """
+
+    def plan(self, kernel: Kernel, args: Sequence[object], named: Mapping[str, object]) -> object:
+        """The schedule of a call."""
+
+    def footprint(self, kernel: Kernel, args: Sequence[object], named: Mapping[str, object]) -> object:
+        """The memory of a call."""
+
+    def run(self, kernel: Kernel, args: Sequence[object], named: Mapping[str, object]) -> object:
+        """The results of a call."""
+
+
 class Kernel:
     """A decorated function.
 
     Raises:
         TraceError: a signature that is not ports followed by keyword knobs with defaults.
     """
+
+    frontend: ClassVar[Frontend | None] = None
+    """Set by the package that compiles and runs (``ktpu``)."""
 
     def __init__(self, body: Callable[..., None]) -> None:
         self.name = body.__name__
@@ -261,10 +283,40 @@ class Kernel:
             self.traces += 1
         return self._cache[key]
 
+    @property
+    def extents(self) -> frozenset[str]:
+        """Names of the extents in the ports."""
+        return frozenset().union(*(d.names("extent") for p in self.ports.values() for d in p.dims))
+
+    def plan(self, *args: object, **named: object) -> object:
+        """The schedule of a call on ``args``, one per In port: arrays, or shapes.
+
+        Args:
+            named: knobs, named extents, compile options, and ``machine``; without it the machine of a device array.
+        """
+        return self._front("plan").plan(self, args, named)
+
+    def footprint(self, *args: object, **named: object) -> object:
+        """Every buffer of a call with its role, bytes and lifetime, and the peak; arguments as for :meth:`plan`."""
+        return self._front("footprint").footprint(self, args, named)
+
+    def __call__(self, *args: object, **named: object) -> object:
+        """Run on the device of the operands: one result, or a tuple in the order of the Out ports."""
+        return self._front("call").run(self, args, named)
+
+    def _front(self, what: str) -> Frontend:
+        if Kernel.frontend is None:
+            raise TraceError(f"{self.name}: {what} needs a compiler; import ktpu")
+        return Kernel.frontend
+
     def _record(self, knobs: Mapping[str, Knob]) -> Trace:
         for name in OPEN_KNOBS:
             value = knobs.get(name)
-            if isinstance(value, int) and value < 1:
+            if value is not None and not isinstance(value, Integral):
+                raise TraceError(
+                    f"{self.name}: {name} = {value!r}; it counts sub-tiles or K blocks, give an integer"
+                )
+            if value is not None and int(value) < 1:
                 raise TraceError(
                     f"{self.name}: {name} = {value}; a tiling knob is at least 1, or None to leave it open"
                 )

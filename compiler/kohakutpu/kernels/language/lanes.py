@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from numbers import Real
 from typing import TYPE_CHECKING, NoReturn
 
 from kohakutpu.errors import TraceError
@@ -52,11 +54,37 @@ class Arithmetic:
     def __neg__(self) -> Lane:
         return apply("neg", self)
 
+    def __pow__(self, _other: object) -> NoReturn:
+        raise TraceError("a power of an element; write x * x, or exp2(n * log2(x))")
+
+    def __lt__(self, _other: object) -> NoReturn:
+        _ordered()
+
+    def __le__(self, _other: object) -> NoReturn:
+        _ordered()
+
+    def __gt__(self, _other: object) -> NoReturn:
+        _ordered()
+
+    def __ge__(self, _other: object) -> NoReturn:
+        _ordered()
+
+    def __array_ufunc__(self, ufunc: object, _method: str, *operands: object, **_options: object) -> Lane:
+        """What numpy does with an element: operators with one of its numbers on the left are ordinary ones."""
+        name = getattr(ufunc, "__name__", "")
+        if name in _NUMPY_OPERATORS:
+            return _NUMPY_OPERATORS[name](*operands)
+        raise TraceError(f"np.{name} of an element; numpy does not compute on the machine, use ktpu.language")
+
     def __bool__(self) -> bool:
         raise TraceError("control flow on an element; write where(condition, a, b)")
 
     def __float__(self) -> float:
         raise TraceError("reading an element; a kernel is traced without data")
+
+
+def _ordered() -> NoReturn:
+    raise TraceError("a comparison of elements; write where(greater(a, b), c, d), with less, greater or equal")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +155,7 @@ def lane(value: object) -> Lane:
         return Lane("resident", leaf=value)
     if isinstance(value, bool):
         raise TraceError(f"{value} is no number; write 1.0 or 0.0")
-    if isinstance(value, int | float):
+    if isinstance(value, Real):
         if not math.isfinite(value):
             raise TraceError(f"{value} is no finite constant; the lanes saturate at FP16 in memory, use 65504")
         return Lane("const", leaf=float(value))
@@ -154,6 +182,13 @@ def apply(op: str, *operands: object) -> Lane:
 def divide(a: object, b: object) -> Lane:
     """a / b: a product with the reciprocal, or with the constant's reciprocal."""
     return Lane("div", (lane(a), lane(b)))
+
+
+_NUMPY_OPERATORS: dict[str, Callable[..., Lane]] = {
+    **{numpy: partial(apply, op) for numpy, op in (("add", "add"), ("subtract", "sub"), ("multiply", "mul"))},
+    "divide": divide,
+}
+"""What an operator with a number of numpy on the left arrives as."""
 
 
 def absolute(v: object) -> Lane:

@@ -158,13 +158,15 @@ def _runs(product: Swept, side: Ref, axis: int) -> list[_Run]:
     count, steps = step.value(grid.count[axis]), step.value(loop.count[0]) if loop else 1
     at: list[tuple[int, int]] = []
     start: int | None = None
+    tiled = bool(side.index[1].names("index") & {i.text() for i in grid.index})
+    moves = loop is not None and loop.index[0].text() in side.index[0].names("index")
     for s in range(steps):
         index = {loop.index[0].text(): s} if loop else {}
-        if s == 0 or side.index[0].names("index") & set(index):
+        if s == 0 or moves:
             start = _start(side.index[0], grid.index[axis], count, step, grid.index[1 - axis], **index)
         if start is None:
             raise _grid_error(product, axis)
-        if side.index[1].names("index") & {i.text() for i in grid.index}:
+        if tiled:
             raise TraceError(f"{side.text()}: the chunk depends on the tile; an accumulator sums one part of K")
         at.append((first + g * start, width * step.value(side.index[1], **index)))
     runs = []

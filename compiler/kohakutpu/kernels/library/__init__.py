@@ -6,7 +6,9 @@ A name is a kernel, or a function that returns the kernel of a row width, a grou
 """
 
 from kohakutpu.kernels.library.attention import flash_attention
+from kohakutpu.kernels.library.chain import chain
 from kohakutpu.kernels.library.contractions import (
+    linear,
     linear_add,
     linear_add_gelu,
     linear_add_relu,
@@ -23,8 +25,9 @@ from kohakutpu.kernels.library.contractions import (
     matmul_batched,
     mlp,
 )
-from kohakutpu.kernels.library.elements import gelu, gelu_sigmoid, relu, residual, sigmoid, silu
+from kohakutpu.kernels.library.elements import exp, gelu, gelu_sigmoid, relu, residual, sigmoid, silu
 from kohakutpu.kernels.library.gating import (
+    gated,
     geglu,
     geglu_bias,
     geglu_chunked,
@@ -35,7 +38,7 @@ from kohakutpu.kernels.library.gating import (
 )
 from kohakutpu.kernels.library.heads import attn_out, project_heads
 from kohakutpu.kernels.library.helpers import heads_of, part_for, split, stack_groups
-from kohakutpu.kernels.library.rows import group_norm, layernorm, rmsnorm, softmax, softmax_keys
+from kohakutpu.kernels.library.rows import group_norm, layernorm, rmsnorm, softmax, softmax_keys, softmax_masked
 from kohakutpu.kernels.library.wide import (
     group_norm_silu_wide,
     group_norm_wide,
@@ -49,7 +52,10 @@ LAYER = "L4"
 
 __all__ = [
     "attn_out",
+    "chain",
+    "exp",
     "flash_attention",
+    "gated",
     "geglu",
     "geglu_bias",
     "geglu_chunked",
@@ -62,6 +68,7 @@ __all__ = [
     "heads_of",
     "layernorm",
     "layernorm_wide",
+    "linear",
     "linear_add",
     "linear_add_gelu",
     "linear_add_relu",
@@ -88,6 +95,7 @@ __all__ = [
     "softmax",
     "softmax_keys",
     "softmax_keys_wide",
+    "softmax_masked",
     "softmax_wide",
     "split",
     "stack_groups",

@@ -13,7 +13,7 @@ from typing import Any
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels.language import In, Kernel, Out, dims, kernel, temp, units
 from kohakutpu.kernels.library.functions import function
-from kohakutpu.kernels.library.helpers import named, product, with_ports
+from kohakutpu.kernels.library.helpers import OPEN, named, product, with_ports
 
 LAYER = "L4"
 
@@ -48,9 +48,6 @@ def matmul_batched(
     """c[..., M, N] = a[..., M, K] b[..., N, K]^T, block by block."""
     for i, j in units(a.tiles(gm), b.tiles(gn)):
         c[i, j] <<= product(a, b, i, j, (gm, gn, nk))
-
-
-OPEN = {"gm": None, "gn": None, "nk": None}
 
 
 @lru_cache

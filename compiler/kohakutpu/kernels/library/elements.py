@@ -8,7 +8,7 @@ from typing import Any
 from kohakutpu.kernels.language import In, Kernel, Out, kernel, units
 from kohakutpu.kernels.library import functions
 from kohakutpu.kernels.library.functions import Function
-from kohakutpu.kernels.library.helpers import PART
+from kohakutpu.kernels.library.helpers import PART, named
 
 LAYER = "L4"
 
@@ -18,8 +18,7 @@ def _element(name: str, f: Function) -> Kernel:
         for e in units(x.parts(part)):
             y[e] <<= f(x[e])
 
-    body.__name__, body.__doc__ = name, f"y = {f.__doc__} Knob: part, the elements of an instance."
-    return kernel(body)
+    return named(name, body, f"y = {f.__doc__} Knob: part, the elements of an instance.")
 
 
 silu = _element("silu", functions.silu)
@@ -27,6 +26,7 @@ gelu = _element("gelu", functions.gelu)
 gelu_sigmoid = _element("gelu_sigmoid", functions.gelu_sigmoid)
 sigmoid = _element("sigmoid", functions.sigmoid)
 relu = _element("relu", functions.relu)
+exp = _element("exp", functions.exp)
 
 
 @kernel

@@ -7,11 +7,12 @@ projection puts the gate second passes ``wg = W[F:]`` and ``wu = W[:F]``, or use
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kohakutpu.kernels.language import In, Kernel, Out, dims, kernel, temp, units
-from kohakutpu.kernels.library.functions import Function, gelu_form, silu
-from kohakutpu.kernels.library.helpers import PART, named, product
+from kohakutpu.kernels.library.functions import Function, function, gelu_form, silu
+from kohakutpu.kernels.library.helpers import OPEN, PART, product, with_ports
 
 LAYER = "L4"
 
@@ -19,81 +20,52 @@ M, N, K, both = dims("M, N, K, both")
 F = both // 2
 
 
-def _swish(_form: str) -> Function:
-    return silu
+def _gated(name: str, act: Function | None = None, *, fused: bool = False, bias: bool = False) -> Kernel:
+    """One gated product; without ``act`` the GELU that a knob ``form`` names."""
+    one_pass = fused or bias
+    ports = {"x": In(..., M, K), "wg": In(N, K), "wu": In(N, K)}
+    ports |= {"bg": In(N), "bu": In(N)} if bias else {}
+    knobs: dict[str, object] = {} if act else {"form": "erf_tanh"}
+    knobs |= {} if one_pass else {"part": PART}
 
-
-def _gated(name: str, pick: Any, *, fused: bool) -> Kernel:
-    def body(
-        x: Any = In(..., M, K),
-        wg: Any = In(N, K),
-        wu: Any = In(N, K),
-        y: Any = Out(..., M, N),
-        *,
-        form: Any = "erf_tanh",
-        part: Any = PART,
-        gm: Any = None,
-        gn: Any = None,
-        nk: Any = None,
-    ) -> None:
-        act, knobs = pick(form), (gm, gn, nk)
-        if fused:
+    def body(x: Any, wg: Any, wu: Any, y: Any, gm: Any, gn: Any, nk: Any, **more: Any) -> None:
+        f, tiling = act or gelu_form(more["form"]), (gm, gn, nk)
+        if one_pass:
             for i, j in units(x.tiles(gm), wg.tiles(gn)):
-                gate, up = product(x, wg, i, j, knobs), product(x, wu, i, j, knobs)
-                y[i, j] <<= act(gate) * up
+                gate: Any = product(x, wg, i, j, tiling)
+                up: Any = product(x, wu, i, j, tiling)
+                if bias:
+                    gate, up = gate + more["bg"][j], up + more["bu"][j]
+                y[i, j] <<= f(gate) * up
             return
         g, u = temp(M, N), temp(M, N)
         for i, j in units(x.tiles(gm), wg.tiles(gn)):
-            g[i, j] <<= product(x, wg, i, j, knobs)
-            u[i, j] <<= product(x, wu, i, j, knobs)
-        for e in units(g.parts(part)):
-            y[e] <<= act(g[e]) * u[e]
+            g[i, j] <<= product(x, wg, i, j, tiling)
+            u[i, j] <<= product(x, wu, i, j, tiling)
+        for e in units(g.parts(more["part"])):
+            y[e] <<= f(g[e]) * u[e]
 
-    return named(name, body, "y[..., M, N] = act(x wg^T) * (x wu^T), wg and wu [N, K]; knobs form, gm, gn, nk.")
-
-
-def _gated_bias(name: str, pick: Any) -> Kernel:
-    def body(
-        x: Any = In(..., M, K),
-        wg: Any = In(N, K),
-        wu: Any = In(N, K),
-        bg: Any = In(N),
-        bu: Any = In(N),
-        y: Any = Out(..., M, N),
-        *,
-        form: Any = "erf_tanh",
-        gm: Any = None,
-        gn: Any = None,
-        nk: Any = None,
-    ) -> None:
-        act, knobs = pick(form), (gm, gn, nk)
-        for i, j in units(x.tiles(gm), wg.tiles(gn)):
-            gate, up = product(x, wg, i, j, knobs), product(x, wu, i, j, knobs)
-            y[i, j] <<= act(gate + bg[j]) * (up + bu[j])
-
-    return named(name, body, "y[..., M, N] = act(x wg^T + bg) * (x wu^T + bu), bg and bu one value a column.")
+    terms = ("x wg^T + bg", "x wu^T + bu") if bias else ("x wg^T", "x wu^T")
+    doc = f"y[..., M, N] = act({terms[0]}) * ({terms[1]}), wg and wu [N, K]; knobs {', '.join((*knobs, *OPEN))}."
+    return with_ports(name, {**ports, "y": Out(..., M, N)}, {**knobs, **OPEN}, body, doc)
 
 
 @lru_cache
 def gated(activation: str, *, bias: bool = False) -> Kernel:
-    """The fused form with any activation of :data:`~kohakutpu.kernels.library.functions.FUNCTIONS`.
+    """The fused form with any activation of a product kernel, with a bias for each product if asked for.
 
     Raises:
         TraceError: an unknown activation.
     """
-    act = function(activation)
-    name = f"{GATES.get(activation, f'gated_{activation}')}"
-    if bias:
-        return _gated_bias(f"{name}_bias", lambda _form: act)
-    return _gated(f"{name}_fused", lambda _form: act, fused=True)
+    return _gated(f"gated_{activation}" + "_bias" * bias, function(activation), fused=True, bias=bias)
 
 
-geglu = _gated("geglu", gelu_form, fused=False)
-swiglu = _gated("swiglu", _swish, fused=False)
-geglu_fused = _gated("geglu_fused", gelu_form, fused=True)
-swiglu_fused = _gated("swiglu_fused", _swish, fused=True)
-geglu_bias = _gated_bias("geglu_bias", gelu_form)
-swiglu_bias = _gated_bias("swiglu_bias", _swish)
+geglu = _gated("geglu")
+swiglu = _gated("swiglu", silu)
+geglu_fused = _gated("geglu_fused", fused=True)
+swiglu_fused = _gated("swiglu_fused", silu, fused=True)
+geglu_bias = _gated("geglu_bias", bias=True)
+swiglu_bias = _gated("swiglu_bias", silu, bias=True)
 
 
 @kernel

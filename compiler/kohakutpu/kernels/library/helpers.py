@@ -31,6 +31,10 @@ MASKED = -60000.0
 """What a masked score becomes before the maximum is taken."""
 
 
+OPEN: dict[str, object] = {"gm": None, "gn": None, "nk": None}
+"""The knobs of a tiling, all left to the compiler."""
+
+
 def named(name: str, body: Callable[..., None], doc: str | None) -> Kernel:
     """The kernel of a body that a function defines anew for each of its arguments."""
     body.__name__, body.__doc__ = name, doc

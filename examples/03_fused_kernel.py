@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a fused kernel in the kernel language, run it on the model and on another device, compare.
 
-    ktpu run examples/fused_kernel.py --on rtl:mm_mesh
+    ktpu run examples/03_fused_kernel.py --on rtl:mm_mesh
 
 A linear layer with bias whose SiLU is computed on the vector core while the tile is still inside the
 machine: the matrix product never reaches memory. Model and device have to agree bit for bit.

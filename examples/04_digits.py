@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Classify real handwritten digits: the linear layers run on the accelerator.
 
-    ktpu run examples/digits.py --on rtl:mm_mesh
+    ktpu run examples/04_digits.py --on rtl:mm_mesh
 
 A 64-64-10 network is trained here in numpy on half of the 1,797 8x8 digits that ship with
 scikit-learn. The other half is classified three times: in float64, on the reference model, and
@@ -19,7 +19,6 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits
 
 import ktpu
-from kohakudriver import Device
 
 F64 = npt.NDArray[np.float64]
 
@@ -48,13 +47,13 @@ def train(x: F64, y: npt.NDArray[np.int64], hidden: int = 64, epochs: int = 60, 
 class Linear:
     """x @ weight.T on a device; keeps the result bits for comparison."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: ktpu.TensorDevice) -> None:
         self.device = device
         self.bits: list[npt.NDArray[np.uint16]] = []
         self.cycles = 0
 
     def __call__(self, x: F64, weight: F64) -> F64:
-        program = ktpu.compile(ktpu.linear(x, weight), ktpu.machine(self.device.name))
+        program = ktpu.compile(ktpu.linear(x, weight), self.device.machine)
         result = self.device.run(program.artifact)
         if result.failed:
             raise SystemExit("\n".join(result.problems()))
