@@ -273,7 +273,7 @@ def untouched(a, b, c, gm, gn, nk):  # type: ignore[no-untyped-def]
         (unswept, "nothing was swept into it"),
         (view_in_contraction, "a as_rows view cannot be indexed by the cluster"),
         (swept_where_written, r"acc1 sweeps t0\[i0, 0\], which t0\[i0, i1\] writes in the same stage"),
-        (route_without_split, r"tile\(split=1, route='peer'\): partial sums, at least 1, and with more than one the route"),
+        (route_without_split, r"tile\(split=1, route='peer'\): partial sums, at least 1, and with more than one "),
         (periodic_in_contraction, "a repeated view cannot be indexed by the cluster"),
         (plain_assignment, r"rebinds nothing on the machine; write c\[...\] <<= ..."),
         (fold_in_epilogue, r"row_sum\(\) in a fused epilogue: a tile's rows are not whole"),

@@ -116,8 +116,8 @@ def _contracted(c: Contraction, a: Half, b: Half) -> Half:
         pairs = list(zip(np.split(x, c.split, 1), np.split(y, c.split, 1), strict=True))
         if c.route == "peer":
             # partials in accumulator width, the first one the tile the others are added to
-            total = reduce(acc_add, (accumulated(p, q) for p, q in pairs))
-            out.append(to_fp16(total).view(np.float16))
+            held = reduce(acc_add, (accumulated(p, q) for p, q in pairs))
+            out.append(to_fp16(held).view(np.float16))
             continue
         # partials are rounded to FP16 and added in order, each sum rounded once at the end of the pass
         parts = [reference(p, q) for p, q in pairs]
