@@ -62,3 +62,12 @@ def test_numbers_of_numpy_are_constants(f: Callable[[Any], object], want: np.nda
     device = ktpu.open("model:mm_mesh")
     got = ktpu.run(ktpu.call(elementwise(f), X), device)["y"]
     assert np.allclose(got, want, rtol=1e-3)
+
+
+def test_a_knob_is_checked_although_an_equal_one_was_traced() -> None:
+    """4.0 equals 4, but it is refused before and after 4 was traced."""
+    x = np.ones((16, 32))
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"gm = 4.0; .* give an integer"):
+            ktpu.matmul(x, x, gm=4.0, gn=4, nk=1)
+        ktpu.matmul(x, x, gm=4, gn=4, nk=1)

@@ -229,7 +229,7 @@ class Kernel:
         self.ports: dict[str, Port] = {}
         self.defaults: dict[str, Knob] = {}
         self.traces = 0
-        self._cache: dict[tuple[tuple[str, Knob], ...], Trace] = {}
+        self._cache: dict[tuple[tuple[str, type, Knob], ...], Trace] = {}
         self.__doc__ = body.__doc__
         self.__name__ = self.name
         self.__wrapped__ = body
@@ -277,7 +277,9 @@ class Kernel:
         if unknown:
             raise TraceError(f"{self.name} has no knob {unknown[0]}; it has {', '.join(self.defaults) or 'none'}")
         chosen = {**self.defaults, **knobs}
-        key = tuple(sorted(chosen.items(), key=lambda kv: kv[0]))
+        self._check(chosen)
+        # 4.0 and 4 are equal keys of a dictionary, but not the same knob
+        key = tuple((name, type(value), value) for name, value in sorted(chosen.items(), key=lambda kv: kv[0]))
         if key not in self._cache:
             self._cache[key] = self._record(chosen)
             self.traces += 1
@@ -309,7 +311,7 @@ class Kernel:
             raise TraceError(f"{self.name}: {what} needs a compiler; import ktpu")
         return Kernel.frontend
 
-    def _record(self, knobs: Mapping[str, Knob]) -> Trace:
+    def _check(self, knobs: Mapping[str, Knob]) -> None:
         for name in OPEN_KNOBS:
             value = knobs.get(name)
             if value is not None and not isinstance(value, Integral):
@@ -325,6 +327,8 @@ class Kernel:
             raise TraceError(
                 f"{self.name}: {', '.join(named)} named alone; name gm, gn and nk together or none of them"
             )
+
+    def _record(self, knobs: Mapping[str, Knob]) -> Trace:
         values: dict[str, object] = {
             n: Int("knob", (n,)) if n in OPEN_KNOBS and v is None else v for n, v in knobs.items()
         }
