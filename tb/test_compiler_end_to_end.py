@@ -164,6 +164,7 @@ WRONG = {
     "three axes": (lambda: ktpu.silu(X[None]), "x has 3 axes; it takes 1 to 2"),
     "eps as a name": (lambda: ktpu.rmsnorm(X, X[0], eps="x"), "could not convert string to float"),
     "scale as a name": (lambda: ktpu.linear(X, X, scale="x"), "could not convert string to float"),
+    "unknown option": (lambda: ktpu.run(ktpu.silu(X), ktpu.open("model"), fuze=1), "no compile option fuze; there"),
     "option of the RTL": (lambda: ktpu.open("rtl:mm_mesh", wave=True), "no option wave; there are: waves, "),
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import copysign
 
 LAYER = "leaf"
 
@@ -95,14 +96,15 @@ class ChainBuilder:
     """Builds a chain; an equal node is built once, so a repeated subexpression is one node."""
 
     nodes: list[Node] = field(default_factory=list)
-    _known: dict[Node, int] = field(default_factory=dict)
+    _known: dict[tuple[Node, float], int] = field(default_factory=dict)
 
     def add(self, node: Node) -> int:
         """Number of ``node``."""
-        if node not in self._known:
-            self._known[node] = len(self.nodes)
+        key = node, copysign(1, node.value)  # 0.0 equals -0.0 and is another constant
+        if key not in self._known:
+            self._known[key] = len(self.nodes)
             self.nodes.append(node)
-        return self._known[node]
+        return self._known[key]
 
     def operand(self, index: int) -> int:
         """Operand number ``index``."""

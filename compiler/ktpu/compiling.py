@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any
 
 from kohakuabi import Artifact, Image, Output
 from kohakutpu.dispatch import link
@@ -136,36 +138,23 @@ def compile(
     return finished(call, machine, schedule, images, knobs={"emit_fuse": emit_fuse, "fuse": fuse})
 
 
-def scheduled(
-    trace: Trace,
-    machine: MachineSpec,
-    *,
-    clusters: int | None = None,
-    occupancy: bool = True,
-    cores: int | None = None,
-    emit_fuse: bool = True,
-    fuse: str = "auto",
-    interleave: int = 0,
-    group: int = 1,
-    pass_budget: int | None = None,
-    convert: str = "auto",
-    reuse_temps: bool = True,
-) -> Schedule:
+OPTIONS = tuple(n for n, p in signature(compile).parameters.items() if p.kind is Parameter.KEYWORD_ONLY)
+"""Names of the compile options."""
+
+
+def scheduled(trace: Trace, machine: MachineSpec, **options: Any) -> Schedule:
     """The first half of :func:`compile`: bands, byte orders and places; options and errors are the same."""
+    for name in options:
+        if name not in OPTIONS:
+            raise CompileError(f"{trace.kernel}: no compile option {name}; there are: {', '.join(OPTIONS)}")
+    lanes = LaneOptions(options.pop("interleave", 0), options.pop("group", 1))
     return plan(
         requests(trace.graph),
         machine,
-        clusters=clusters,
-        cores=cores,
-        occupancy=occupancy,
-        emit_fuse=emit_fuse,
-        fuse=fuse,
-        lanes=LaneOptions(interleave, group),
-        pass_budget=pass_budget,
-        convert=convert,
+        lanes=lanes,
         adjacent=trace.graph.adjacent,
         buffers=buffers(trace.graph),
-        reuse_temps=reuse_temps,
+        **options,
     )
 
 

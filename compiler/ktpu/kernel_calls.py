@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from typing import cast
 
 from kohakutpu.errors import CompileError
@@ -20,10 +19,8 @@ from kohakutpu.schedule import Schedule
 from kohakutpu.tensor import DeviceArray, Tensor, call, traced
 from kohakutpu.tensor.operand import Array
 from ktpu import devices, planning
-from ktpu.compiling import CompileOption, scheduled
+from ktpu.compiling import OPTIONS, CompileOption
 
-OPTIONS = tuple(n for n, p in signature(scheduled).parameters.items() if p.kind is Parameter.KEYWORD_ONLY)
-"""Compile options, see :func:`ktpu.compile`."""
 MACHINE = "machine"
 
 

@@ -79,7 +79,7 @@ class Real:
         return made
 
 
-_OPS = {
+LANE_OPS = {
     "neg": VectorOp.VNEG,
     "absolute": VectorOp.VABS,
     "exp2": VectorOp.VEXP2,
@@ -96,6 +96,7 @@ _OPS = {
     "equal": VectorOp.VCMPEQ,
     "fma": VectorOp.VFMA,
 }
+"""The instruction of every lane operation that is one."""
 _MINUS_INF = np.uint32(0xFF8000)
 _ZERO = np.uint32(0)
 
@@ -181,7 +182,7 @@ class Codes:
             return lane(VectorOp.VSEL, a, b, p)
         zero = np.zeros_like(parts[0])
         a, b, c = (parts + [zero] * 3)[:3]
-        op = _OPS[kind]
+        op = LANE_OPS[kind]
         return lane(op, a, a, b) if kind in ("add", "sub") else lane(op, a, b, c)
 
     def store(self, made: Array, value: Value, *, product: bool) -> Array:

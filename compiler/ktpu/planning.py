@@ -60,7 +60,7 @@ def plan(call: Call | Trace, machine: MachineSpec, **options: CompileOption) -> 
         kohakutpu.errors.CompileError: what the compiler refuses.
     """
     trace = call.trace if isinstance(call, Call) else call
-    return scheduled(trace, machine, **options)  # type: ignore[arg-type]
+    return scheduled(trace, machine, **options)
 
 
 def footprint(call: Call | Trace, machine: MachineSpec, **options: CompileOption) -> Footprint:

@@ -231,7 +231,7 @@ class Runtime:
 
     def _planned(self, call: Call, layout: str, clean: Mapping[str, bool], options: Mapping[str, object]) -> Plan:
         trace = padded(call.trace, layout)
-        schedule = scheduled(trace, self.machine, **options)  # type: ignore[arg-type]
+        schedule = scheduled(trace, self.machine, **options)
         if layout:
             (shape,) = {v.shape for v in call.trace.graph.values.values() if v.role == "out"}
             schedule = adopt(schedule, layout, shape)

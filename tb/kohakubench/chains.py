@@ -13,27 +13,11 @@ from kohakutpu.chain import ARITY, COMPARES, FOLDS, ROUND, Chain, ChainBuilder
 from kohakutpu.dtypes import e8m15_bits
 from kohakutpu.isa.generated import Reduction, VectorOp
 from kohakutpu.model.numerics import e8m15_to_fp16, fp16_to_e8m15, lane, reduce_elements
+from ktpu.numerics_reference import LANE_OPS
 
 U16 = npt.NDArray[np.uint16]
 U32 = npt.NDArray[np.uint32]
 
-_OPS = {
-    "neg": VectorOp.VNEG,
-    "absolute": VectorOp.VABS,
-    "exp2": VectorOp.VEXP2,
-    "log2": VectorOp.VLOG2,
-    "recip": VectorOp.VINV,
-    "rsqrt": VectorOp.VRSQRT,
-    "add": VectorOp.VADD,
-    "sub": VectorOp.VSUB,
-    "mul": VectorOp.VMUL,
-    "maximum": VectorOp.VMAX,
-    "minimum": VectorOp.VMIN,
-    "less": VectorOp.VCMPLT,
-    "greater": VectorOp.VCMPGT,
-    "equal": VectorOp.VCMPEQ,
-    "fma": VectorOp.VFMA,
-}
 _ADDITIVE = (VectorOp.VADD, VectorOp.VSUB)
 _FOLDS = {"row_max": Reduction.MAX, "row_sum": Reduction.SUM}
 _ZERO = np.uint32(0)
@@ -56,7 +40,7 @@ def evaluate(chain: Chain, operands: Sequence[U16], shape: tuple[int, int]) -> l
         elif n.op == "where":
             values.append(_where(chain, n.args[0], args))
         else:
-            op = _OPS[n.op]
+            op = LANE_OPS[n.op]
             a, b, c = (args + [np.full(shape, _ZERO)] * 3)[:3]
             values.append(lane(op, a, a, b) if op in _ADDITIVE else lane(op, a, b, c))
     return [e8m15_to_fp16(values[r]) for r in chain.results]

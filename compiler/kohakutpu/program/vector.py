@@ -75,9 +75,13 @@ class _Kernel:
             text = f"S{self.regs.scalar[arg][place]}"
         elif constant is None:
             text = f"v{self.regs.vector[arg][place]}"
+        return self.readable(n.op, letter, text)
+
+    def readable(self, op: str, letter: str, text: str) -> str:
+        """``text``, refused if it is no vector register and this machine has no such source in the slot."""
         if text[0] != "v" and f"{letter}{text[0]}" not in self.machine.vc_const_sources:
             raise EncodeError(
-                f"{n.op} reads {text} in slot {letter}; this machine takes constants in "
+                f"{op} reads {text} in slot {letter}; this machine takes constants in "
                 f"{', '.join(sorted(self.machine.vc_const_sources))}, exchange the operands or store the constant"
             )
         return text
@@ -174,7 +178,8 @@ class _Kernel:
     def moved(self, node: int, position: int, place: int) -> str:
         """Source text of a branch of a ``where``."""
         arg = self.chain.nodes[node].args[position]
-        return self.regs.constant.get(arg) or f"v{self.regs.vector[arg][place]}"
+        constant = self.regs.constant.get(arg)
+        return f"v{self.regs.vector[arg][place]}" if constant is None else self.readable("where", "a", constant)
 
     def fold(self, node: int) -> _Item:
         """A row reduction into a scalar register, broadcast where a scalar cannot be read."""

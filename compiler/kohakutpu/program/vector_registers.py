@@ -18,7 +18,8 @@ RUNNING, SCRATCH = 7, 8
 """The running result of a chain, and a register kept free beside it."""
 
 _FIRST_FOLD, _LAST_FOLD, _FIRST_CONST = 1, 3, 4
-_BUILT_IN = {0.0: "K0", 1.0: "K1", -1.0: "K2"}
+_BUILT_IN = {"0.0": "K0", "1.0": "K1", "-1.0": "K2"}
+"""By printed value, because 0.0 equals -0.0, which no register K holds."""
 MAX_INTERLEAVE = 4
 
 SLOTS = {
@@ -139,8 +140,9 @@ def _constants(regs: Registers, chain: Chain, machine: MachineSpec) -> None:
     for i, n in enumerate(chain.nodes):
         if n.op != "const":
             continue
-        if n.value in _BUILT_IN:
-            regs.constant[i] = _BUILT_IN[n.value]
+        built_in = _BUILT_IN.get(repr(float(n.value)))
+        if built_in is not None:
+            regs.constant[i] = built_in
             continue
         try:
             code = e8m15_bits(n.value)

@@ -20,34 +20,18 @@ LAYER = "L4"
 M, N, K, F = dims("M, N, K, F")
 
 
-@kernel
-def matmul(
-    a: Any = In(..., M, K),
-    b: Any = In(N, K),
-    c: Any = Out(..., M, N),
-    *,
-    gm: Any = None,
-    gn: Any = None,
-    nk: Any = None,
-) -> None:
-    """c[..., M, N] = a[..., M, K] b[N, K]^T; every block of the batch reads the one ``b``."""
-    for i, j in units(a.tiles(gm), b.tiles(gn)):
-        c[i, j] <<= product(a, b, i, j, (gm, gn, nk))
+def _matmul(name: str, b: In, doc: str) -> Kernel:
+    def body(a: Any, b: Any, c: Any, gm: Any, gn: Any, nk: Any) -> None:
+        for i, j in units(a.tiles(gm), b.tiles(gn)):
+            c[i, j] <<= product(a, b, i, j, (gm, gn, nk))
+
+    return with_ports(name, {"a": In(..., M, K), "b": b, "c": Out(..., M, N)}, OPEN, body, doc)
 
 
-@kernel
-def matmul_batched(
-    a: Any = In(..., M, K),
-    b: Any = In(..., N, K),
-    c: Any = Out(..., M, N),
-    *,
-    gm: Any = None,
-    gn: Any = None,
-    nk: Any = None,
-) -> None:
-    """c[..., M, N] = a[..., M, K] b[..., N, K]^T, block by block."""
-    for i, j in units(a.tiles(gm), b.tiles(gn)):
-        c[i, j] <<= product(a, b, i, j, (gm, gn, nk))
+matmul = _matmul("matmul", In(N, K), "c[..., M, N] = a[..., M, K] b[N, K]^T; every block of the batch reads the one b.")
+matmul_batched = _matmul(
+    "matmul_batched", In(..., N, K), "c[..., M, N] = a[..., M, K] b[..., N, K]^T, block by block."
+)
 
 
 @lru_cache
