@@ -132,6 +132,16 @@ def test_ternary_and_residual() -> None:
     bits(ktpu.add(a, b), ONE)
 
 
+def test_zero_constants_of_both_signs() -> None:
+    """-0.0 is a constant of its own, alone and in a chain with 0.0."""
+    x = np.array([0.0, -0.0, 1.0, -1.0] * 8, np.float16)
+    for zero in (0.0, -0.0):
+        _, got = bits(ktpu.elementwise({"x": x}, [("add", ("x", zero))]), ONE)
+        assert got.view(np.uint16)[0, 1] == (0x8000 if np.signbit(zero) else 0)
+    _, got = bits(ktpu.elementwise({"x": x}, [("maximum", ("x", 0.0)), ("add", ("_", -0.0))]), ONE)
+    assert got.view(np.uint16)[0, :4].tolist() == [0x8000, 0x8000, 0x3C00, 0x8000]
+
+
 def test_special_values() -> None:
     """Infinity, zero of both signs and the largest values go through as the lane says."""
     x = np.array([0.0, -0.0, 65504, -65504, 6e-8, -6e-8, 1.0, -1.0] * 4)

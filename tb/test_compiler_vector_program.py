@@ -177,6 +177,11 @@ def test_machine_without_scalar_slots() -> None:
         build_image(flat(b.chain([b.op("add", b.operand(0), b.const(0.3))]), 1), narrow)
     b = ChainBuilder()
     x = b.operand(0)
+    chosen = b.chain([b.op("where", b.op("less", x, b.const(0.0)), b.const(0.3), x)])
+    with pytest.raises(EncodeError, match="where reads S4 in slot a; this machine takes constants in aK, bK, bS, cK"):
+        build_image(flat(chosen, 1), narrow)
+    b = ChainBuilder()
+    x = b.operand(0)
     chain = b.chain([b.op("sub", x, b.op("row_max", x))])
     image = build_image(flat(chain, 1), narrow)
     assert any(isinstance(w, Vbcast) for w in image)

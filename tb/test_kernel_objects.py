@@ -250,7 +250,7 @@ def test_counters_of_artifact_and_compiler_agree(machine: str, name: str) -> Non
     assert (rows > 0) == (name == "attention" and machine == "mm_store")
 
 
-@pytest.mark.parametrize("machine", ["mm_mesh", "mm_store"])
+@pytest.mark.parametrize("machine", [pytest.param("mm_mesh", marks=pytest.mark.slow), "mm_store"])
 def test_counters_of_a_device_add_up(machine: str) -> None:
     """A device counts what its calls' artifacts state."""
     from ktpu.counters import counters

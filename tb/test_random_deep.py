@@ -34,7 +34,7 @@ pytestmark = pytest.mark.unit
 CHUNKS = 20
 """Chunks of the nightly run."""
 
-SAMPLE = 60
+SAMPLE = 40
 """Programs of the normal run."""
 
 MOVER = description(1, cores=2, features=("emit_fuse", "vshuf_pred", "xform_granule"))

@@ -22,7 +22,7 @@ class Formula:
 
     graph: Graph
     _count: dict[str, int] = field(default_factory=dict)
-    _numbers: dict[float, str] = field(default_factory=dict)
+    _numbers: dict[str, str] = field(default_factory=dict)
 
     def fresh(self, stem: str) -> str:
         """A name no value of the graph has."""
@@ -32,11 +32,12 @@ class Formula:
 
     def number(self, value: float) -> str:
         """A scalar constant."""
-        if value not in self._numbers:
+        shown = repr(float(value))  # 0.0 equals -0.0 and is another constant
+        if shown not in self._numbers:
             name = self.fresh("k")
             self.graph.value(Value(name, "e8m15", (1, 1), "const", float(value)))
-            self._numbers[value] = name
-        return self._numbers[value]
+            self._numbers[shown] = name
+        return self._numbers[shown]
 
     def op(self, kind: str, *args: str | float, out: str = "") -> str:
         """Apply a lane operation; numbers become constants, and ``out`` names the buffer that stores the result."""

@@ -229,7 +229,7 @@ class Kernel:
         self.ports: dict[str, Port] = {}
         self.defaults: dict[str, Knob] = {}
         self.traces = 0
-        self._cache: dict[tuple[tuple[str, type, Knob], ...], Trace] = {}
+        self._cache: dict[tuple[tuple[str, str, Knob], ...], Trace] = {}
         self.__doc__ = body.__doc__
         self.__name__ = self.name
         self.__wrapped__ = body
@@ -278,8 +278,8 @@ class Kernel:
             raise TraceError(f"{self.name} has no knob {unknown[0]}; it has {', '.join(self.defaults) or 'none'}")
         chosen = {**self.defaults, **knobs}
         self._check(chosen)
-        # 4.0 and 4 are equal keys of a dictionary, but not the same knob
-        key = tuple((name, type(value), value) for name, value in sorted(chosen.items(), key=lambda kv: kv[0]))
+        # 4.0 and 4, and 0.0 and -0.0, are equal keys of a dictionary, but not the same knob
+        key = tuple((name, repr(value), value) for name, value in sorted(chosen.items(), key=lambda kv: kv[0]))
         if key not in self._cache:
             self._cache[key] = self._record(chosen)
             self.traces += 1

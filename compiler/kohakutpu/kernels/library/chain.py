@@ -25,7 +25,6 @@ PREVIOUS = "_"
 M, N = dims("M, N")
 
 
-@lru_cache(maxsize=256)
 def chain(inputs: tuple[tuple[str, bool], ...], steps: tuple[Step, ...], name: str = "") -> Kernel:
     """y = the last of ``steps``, each applied to inputs, numbers and the result of the step before it.
 
@@ -35,6 +34,12 @@ def chain(inputs: tuple[tuple[str, bool], ...], steps: tuple[Step, ...], name: s
     Raises:
         TraceError: no step, an unknown operation, the wrong number of operands, or an input nobody reads.
     """
+    # 0.0 and -0.0 are equal keys, their texts are not
+    return _made(inputs, steps, name, repr(steps))
+
+
+@lru_cache(maxsize=256)
+def _made(inputs: tuple[tuple[str, bool], ...], steps: tuple[Step, ...], name: str, _text: str) -> Kernel:
     names = tuple(n for n, _ in inputs)
     if not steps:
         raise TraceError("elementwise: no operation")
