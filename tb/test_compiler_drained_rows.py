@@ -14,13 +14,14 @@ import ktpu
 from drained_rows import Case, attention, chain, conversions, folded, given, joined
 from kohakubench.plans import expected, run_plan
 from kohakubench.programs import description, spec
+from kohakutpu.chain import ChainBuilder
 from kohakutpu.errors import EncodeError
 from kohakutpu.program import Drain
 from kohakutpu.program.encode import decode, encode
 from kohakutpu.program.instructions import parse, text
 from kohakutpu.schedule import Band, Contraction, Elementwise, Operand, Request, Schedule, Tiling, emit, plan
 from kohakutpu.schedule.lifetimes import Placed, conflicts
-from kohakutpu.views import Window
+from kohakutpu.views import Spread, Window
 
 pytestmark = pytest.mark.unit
 
@@ -250,3 +251,20 @@ def test_hidden_layer_without_a_granule_conversion() -> None:
     moves = {m: c.artifact.meta["counters"]["moves"] for m, c in made.items()}
     assert moves == {"mm_rows": 1, "mm_store": 2}
     assert values_of(made["mm_rows"], "mm_rows") == values_of(made["mm_store"], "mm_store")
+
+
+@pytest.mark.parametrize("reads", [(), (None, Spread(0, 64, 32, 0))], ids=["row", "repeated"])
+def test_required_fusion_is_not_given_up_for_rows(reads: tuple[Spread | None, ...]) -> None:
+    """A biased product feeds a product: in rows by choice, on the arriving tile if required, however it reads."""
+    b = ChainBuilder()
+    biased = b.chain([b.op("add", b.operand(0), b.operand(1))])
+    c, h = Operand("c", "temp", (32, 64)), Operand("h", "temp", (32, 64))
+    requests: list[Request] = [
+        Contraction(Operand("x", "in", (32, 64)), Operand("w", "in", (64, 64)), c, Tiling(8, 8, 1)),
+        Elementwise(biased, (c, Operand("bias", "in", (1, 64))), (h,), reads),
+        Contraction(h, Operand("v", "in", (32, 64)), Operand("y", "out", (32, 32))),
+    ]
+    forms = {fuse: [b.text() for b in plan(requests, spec(ROWS), fuse=fuse).bands] for fuse in ("auto", "require")}
+    assert " out=rows" in forms["auto"][0]
+    assert " form=rows " in forms["auto"][1]
+    assert " form=resident " in forms["require"][1]

@@ -157,6 +157,17 @@ def test_products_as_parts(text: dict[str, Any], role: str) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize(("col", "width", "cols"), [(8, 32, 64), (0, 24, 64), (0, 32, 56)])
+def test_products_as_parts_of_no_whole_words(text: dict[str, Any], col: int, width: int, cols: int) -> None:
+    """Refused by the plan, with part and buffer, whichever engine would bring it into rows."""
+    part = value("p", (32, width), "out", of="cat", window=Window(1, 0, 32, col, width))
+    c = Contraction(value("x", (32, 64), "in"), value("w", (width, 64), "in"), part)
+    words = rf"p is the part \[0:32, {col}:{col + width}\] of cat 32x{cols}; .* whole words of 16 elements, pad the col"
+    with pytest.raises(CompileError, match=words):
+        plan([c], spec(text), buffers=[value("cat", (32, cols), "out")])
+
+
+@BOTH
 def test_blocks_as_parts(text: dict[str, Any]) -> None:
     """Every block of a batch lands in its own block of the buffer, other rows keep another product."""
     cat = value("cat", (48, 32))

@@ -17,15 +17,20 @@ from kohakutpu import cost as model
 from kohakutpu.cost import DEFAULT, REF, BandCost, Profile, Spent, executed, price
 from kohakutpu.cost.barrier import Traffic, handed_on
 from kohakutpu.errors import CompileError
+from kohakutpu.graph import Graph, Op, Value
+from kohakutpu.kernels import Trace
 from kohakutpu.machine_spec import MachineSpec, MeshSpec
 from kohakutpu.model.transport import ModelTransport
 from kohakutpu.program import Desc, Dims, Drain, Fill, Gemm, Image, Run, UnitProgram, assemble
 from kohakutpu.program.moves import Move
 from kohakutpu.program.vector_words import Alu, Halt, Imm, Loop, Seti, Setvl, Vfill
 from kohakutpu.schedule import Elementwise, LaneOptions, Operand, Schedule, emit, plan
+from kohakutpu.tensor import Call
+from kohakutpu.views import Window
 from kohakutpu.walks import contiguous
 from ktpu import explain_call
 from ktpu.disassembly import explain
+from ktpu.explain import buffer_lives, run_steps
 
 pytestmark = pytest.mark.unit
 
@@ -427,6 +432,33 @@ def test_mag_bytes_of_conversions(features: tuple[str, ...]) -> None:
     assert not result.failed
     counted = sum(sum(r.dram_words) + sum(r.stage_words) for r in result.rounds)
     assert ktpu.cost(compiled).mag_bytes == machine.word_bytes * counted
+
+
+def test_moves_behind_the_last_band() -> None:
+    """The mover brings the last product into its part of the result: a band behind all others, with its words."""
+    text = description(2, cores=2, features=("emit_fuse", "xform_granule"))
+    machine, graph = spec(text), Graph()
+    arrays = {"x": normal(32, 64).astype(np.float16)}
+    graph.value(Value("x", "fp16", (32, 64), "in"))
+    graph.value(Value("cat", "fp16", (32, 96), "out"))
+    for name, col, width in (("l", 0, 64), ("r", 64, 32)):
+        arrays[f"w{name}"] = normal(width, 64, seed=width).astype(np.float16)
+        graph.value(Value(f"w{name}", "fp16", (width, 64), "in"))
+        graph.value(Value(name, "fp16", (32, width), "out", of="cat", window=Window(1, 0, 32, col, width)))
+        graph.ops.append(Op("contract", ("x", f"w{name}"), name))
+    compiled = ktpu.compile(Call(Trace("parts", graph, {}), arrays), machine)
+    found = ktpu.cost(compiled)
+    assert [(b.engine, b.number) for b in found.bands] == [("MG", 0), ("MV", 1), ("MG", 1), ("MV", 2)]
+    assert found.bands[-1].busiest.moved == sum(m.cycles for m in compiled.moves[2])
+    result = Device(ModelTransport(text), machine.digest(), explain).run(compiled.artifact)
+    counted = sum(sum(r.dram_words) + sum(r.stage_words) for r in result.rounds)
+    assert found.mag_bytes == machine.word_bytes * counted
+    steps = run_steps(compiled.schedule)
+    assert [s.name for s in steps] == [
+        "MG0", "relayout before band 1: l:tile -> cat[0:32, 0:64]",
+        "MG1", "relayout before band 2: r:tile -> cat[0:32, 64:96]",
+    ]  # fmt: skip
+    assert buffer_lives(compiled.schedule, steps) == compiled.schedule.lives
 
 
 def test_text_names_every_band() -> None:

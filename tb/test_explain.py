@@ -189,7 +189,9 @@ def test_cost_and_counters() -> None:
     assert [r[0] for r in rows] == [f"{b.engine}{b.number}" for b in e.cost.bands]
     assert [r[-1] for r in rows] == [b.limiter for b in e.cost.bands]
     assert by_title["Cost"].lines[0].startswith("model ")
-    assert [r[0] for r in by_title["Counters"].tables[0].rows] == list(COMPILED)
+    shown = dict(by_title["Counters"].tables[0].rows)
+    assert list(shown) == list(COMPILED)
+    assert [name for name, value in shown.items() if value.endswith("(model)")] == ["mag_bytes"]
 
 
 def test_fusion_and_residency_are_told() -> None:
@@ -220,6 +222,28 @@ def test_tile_decision() -> None:
     assert any(x.reason.startswith("larger key") for x in named.candidates)
     band = e.compiled.schedule.bands[0]
     assert choice(band, BIG, named=False) == c  # type: ignore[arg-type]
+
+
+def test_tiles_that_a_body_or_a_reader_decides(tmp_path: Path) -> None:
+    """A tile written in the body is named; where rows are drained, not every legal tile was open."""
+    source = tmp_path / "mine.py"
+    source.write_text(
+        "from ktpu.language import In, Out, dims, kernel, loop, tile, units\n"
+        "M, N, K = dims('M, N, K')\n"
+        "@kernel\n"
+        "def fixed(a=In(M, K), b=In(N, K), c=Out(M, N)):\n"
+        "    for i, j in units(a.tiles(4), b.tiles(4)):\n"
+        "        acc = tile(4, 4, 2)\n"
+        "        for k in loop(a.chunks32(2)):\n"
+        "            acc += a[i, k] @ b[j, k]\n"
+        "        c[i, j] <<= acc\n"
+    )
+    fixed = made(f"{source}:fixed", "M=64,N=64,K=64").tiles[0]
+    assert fixed.candidates[0].reason == "named by the caller, the chooser was not asked"
+    call = explain_call.build(explain_call.find("mlp"), {"M": "64", "N": "80", "K": "64", "F": "80"}, {})
+    first = gather(ktpu.compile(call, ktpu.machine("mm_rows"))).tiles[0].candidates
+    assert first[1].reason.startswith("larger key, but not what was asked for")
+    assert first[0].reason == "chosen: the largest key its operands and readers allow"
 
 
 def test_lifetimes_are_those_of_the_steps() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels import library as lib
+from kohakutpu.kernels.language import Kernel
 from kohakutpu.kernels.language.lower import lower
 
 pytestmark = pytest.mark.unit
@@ -27,6 +29,7 @@ pytestmark = pytest.mark.unit
         ({"causal": True, "qblock": 64, "keys": 77}, "causal with keys = 77; give whole blocks of 64"),
         ({"keys": 0}, "keys = 0; a row needs at least one key"),
         ({"keys": 77, "qblock": 32}, "keys = 77 with qblock = 32; keys set it to block = 64, leave it out"),
+        ({"groups": 1.5}, "groups = 1.5; give the query heads"),
         ({"groups": 0}, "groups = 0; give the query heads that share a KV head"),
     ],
 )
@@ -42,14 +45,26 @@ def test_knobs_of_attention(knobs: dict[str, Any], message: str) -> None:
         ({"q": (1, 64, 64), "k": (1, 128, 64), "v": (1, 96, 128)}, {}),
         ({"q": (1, 96, 64), "k": (1, 128, 64), "v": (1, 64, 128)}, {"qblock": 64}),
         ({"q": (1, 64, 64), "k": (1, 64, 64), "v": (1, 64, 64)}, {"keys": 77}),
+        ({"q": (1, 64, 64), "k": (1, 96, 64), "v": (1, 64, 96)}, {"qblock": 64, "causal": True}),
+        ({"q": (1, 128, 64), "k": (1, 64, 64), "v": (1, 64, 64)}, {"qblock": 64, "causal": True}),
     ],
-    ids=["keys", "values", "queries", "more keys than there are"],
+    ids=["keys", "values", "queries", "more keys than there are", "causal, more keys", "causal, more queries"],
 )
 def test_extents_that_are_no_whole_blocks(shapes: dict[str, tuple[int, ...]], knobs: dict[str, Any]) -> None:
     """Nothing is dropped or read past the end; the lowering refuses."""
     with pytest.raises(TraceError) as refused:
         lower(lib.flash_attention.trace(**knobs).extents(shapes))
     assert "flash_attention" in str(refused.value)
+
+
+@pytest.mark.parametrize("family", [lib.softmax, lib.layernorm_wide, lib.attn_out, lambda n: lib.softmax_keys(7, n)])
+def test_a_float_is_no_size(family: Callable[[Any], Kernel]) -> None:
+    """64.0 equals 64, but it is refused before and after the kernel of 64 was made; an integer of numpy is one."""
+    for _ in range(2):
+        with pytest.raises(TraceError, match=r"64\.0; give a whole number"):
+            family(64.0)
+        family(64)
+    assert family(np.int64(64)).ports.keys() == family(64).ports.keys()
 
 
 @pytest.mark.parametrize(
@@ -61,7 +76,8 @@ def test_extents_that_are_no_whole_blocks(shapes: dict[str, tuple[int, ...]], kn
         (lambda: lib.layernorm_wide(650), "650 elements is no whole number of sub-rows of 16; pad it to 656"),
         (lambda: lib.group_norm_wide(20_488), "20488 elements is no whole number of sub-rows"),
         (lambda: lib.softmax_wide(65_536), "rows of 65536 elements; a sum is held in FP16, at most 65504 fit"),
-        (lambda: lib.softmax_keys(0), "0 keys in rows of 128; give 1 to 128"),
+        (lambda: lib.softmax_keys(0), "0 keys in rows of 128; give an integer from 1 to 128"),
+        (lambda: lib.softmax_keys(7.5, 64), "7.5 keys in rows of 64; give an integer"),
         (lambda: lib.softmax_keys(129), "129 keys in rows of 128"),
         (lambda: lib.softmax_keys_wide(641, 640), "641 keys in rows of 640"),
         (lambda: lib.heads_of(np.zeros((640, 32)), 7), "640 rows are no 7 heads of one width"),

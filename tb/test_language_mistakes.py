@@ -71,3 +71,16 @@ def test_a_knob_is_checked_although_an_equal_one_was_traced() -> None:
         with pytest.raises(ValueError, match=r"gm = 4.0; .* give an integer"):
             ktpu.matmul(x, x, gm=4.0, gn=4, nk=1)
         ktpu.matmul(x, x, gm=4, gn=4, nk=1)
+
+
+def test_knobs_of_numpy_and_zeros_of_both_signs() -> None:
+    """A number of numpy is the Python number; 0.0 and -0.0 are two knobs."""
+
+    @kernel
+    def moved(x=In(...), y=Out(...), *, by=0.0):  # type: ignore[no-untyped-def]
+        y <<= x + by
+
+    assert moved.trace(by=np.float32(0.5)) is moved.trace(by=0.5)
+    assert moved.trace(by=-0.0) is not moved.trace(by=0.0)
+    call = ktpu.matmul(np.ones((16, 32)), np.ones((16, 32)), gm=np.int64(4), gn=4, nk=1)
+    assert '"gm": 4' in ktpu.compile(call, ktpu.machine("mm_mesh")).artifact.to_json()

@@ -21,6 +21,7 @@ from kohakutpu.model.numerics import error_metrics, relative_errors
 from kohakutpu.tensor import Call
 from ktpu import numerics
 from ktpu.cli import app
+from ktpu.language import In, Out, dims, kernel, units
 from ktpu.numerics import CASES, FP64, INTERPRETER, MODEL, MX, RTL, Case, Report, measure
 from ktpu.numerics_plot import PlotError, draw, exceedance
 from ktpu.numerics_text import as_json, markdown
@@ -134,6 +135,25 @@ def test_a_value_that_never_leaves_the_machine(model: Device) -> None:
     assert [(s.name, s.count, s.first) for s in report.saturated] == [("z0", 12, (5, 0))]
     assert report.tensors[0].row(MODEL, FP64).metrics.saturated == 0
     assert report.tensors[0].row(MODEL, FP64).metrics.max > 0.5
+
+
+def test_a_part_of_an_output(model: Device) -> None:
+    """What a part clamps counts for the buffer it belongs to."""
+    (rows,) = dims("rows")
+
+    @kernel
+    def halves(x=In(rows, 32), y=Out(rows + rows, 32)):  # type: ignore[no-untyped-def]
+        first, second = y.rows_from(0), y.rows_from(rows)
+        for e in units(x.parts(1024)):
+            first[e] <<= x[e] * 2
+        for e in units(x.parts(1024)):
+            second[e] <<= x[e] * 1024
+
+    x = np.ones((8, 32))
+    x[3, 4] = 80.0
+    report = graded(Case("halves", lambda rng: ktpu.call(halves, x)), model)
+    assert [(s.name, s.count, s.first) for s in report.saturated] == [("y.p1", 1, (3, 4))]
+    assert report.tensors[0].row(MODEL, FP64).metrics.saturated == 1
 
 
 # ------------------------------------------------------------------ what must not pass

@@ -431,7 +431,7 @@ def test_run_command(tmp_path: Path) -> None:
 
 def test_open_refuses() -> None:
     """Nothing is substituted for a target that does not open."""
-    for target in ("model:", ":x", "rtl", "gpu:0"):
+    for target in ("model:", ":x", "rtl", "gpu:0", "mm_store", ""):
         with pytest.raises(ktpu.TargetError, match="use model:<machine> or rtl:<machine>"):
             ktpu.open(target)
     with pytest.raises(ktpu.TargetError, match="the model has one option, span, got waves"):

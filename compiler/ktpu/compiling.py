@@ -189,6 +189,7 @@ def finished(
         "knobs": {**call.trace.knobs, **knobs},
         "schedule": schedule.text(),
         "notes": list(schedule.notes),
+        "temps": [[b.address, b.nbytes] for b in schedule.buffers.values() if b.role == "temp"],
         "counters": {
             **planned(schedule),
             "moves": sum(map(len, moves)),

@@ -47,15 +47,15 @@ def description(machine: str) -> dict[str, Any]:
     """
     try:
         picture = mesh.find(machine)
-        return _described(picture, picture.stat().st_mtime_ns)
+        text: dict[str, Any] = json.loads(_described(picture, picture.stat().st_mtime_ns))
+        return text
     except mesh.MeshError as err:
         raise TargetError(str(err)) from err
 
 
 @lru_cache(maxsize=8)
-def _described(picture: Path, _written: int) -> dict[str, Any]:
-    text: dict[str, Any] = json.loads(json.dumps(mesh.load(picture).description()))
-    return text
+def _described(picture: Path, _written: int) -> str:
+    return json.dumps(mesh.load(picture).description())
 
 
 def machine(name: str) -> MachineSpec:
@@ -174,6 +174,8 @@ class TensorDevice(Device):
                 f"the program writes where {owner.what} lives ({owner.nbytes} bytes at {owner.address:#x}); run its "
                 "call with ktpu.run(call, device), or delete the arrays first"
             )
+        if self.runtime.memory.shared():
+            self.resync()
         super().load(artifact)
 
 

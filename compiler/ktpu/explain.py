@@ -80,7 +80,7 @@ def gather(compiled: Compiled, *, name: str = "", trace: str = "", profile: str 
     steps = run_steps(compiled.schedule)
     lives = buffer_lives(compiled.schedule, steps)
     placements = [Placement(b, tier(b.address), lives[b.name]) for b in compiled.schedule.buffers.values()]
-    named = {"gm", "gn", "nk"} <= {k for k, v in compiled.call.trace.knobs.items() if v is not None}
+    named = all(op.attr("gm") for op in compiled.call.trace.graph.ops if op.kind == "contract")
     tiles = {
         number: choice(band, compiled.machine, named=named)
         for number, band in enumerate(compiled.schedule.bands)
@@ -100,11 +100,12 @@ def gather(compiled: Compiled, *, name: str = "", trace: str = "", profile: str 
 def run_steps(schedule: Schedule) -> list[Step]:
     """What runs, in order, with the placed buffers each step touches."""
     out = []
-    for number, band in enumerate(schedule.bands):
+    for number, band in enumerate((*schedule.bands, None)):
         for c in (c for c in schedule.conversions if c.band == number):
             out += [Step(c.text(), (read,), (written,)) for read, written in c.steps()]
-        reads, writes = (tuple(n for n in names if n in schedule.buffers) for names in (band.reads, band.writes))
-        out.append(Step(f"{band.engine}{number}", reads, writes))
+        if band is not None:
+            reads, writes = (tuple(n for n in names if n in schedule.buffers) for names in (band.reads, band.writes))
+            out.append(Step(f"{band.engine}{number}", reads, writes))
     return out
 
 
@@ -161,9 +162,7 @@ def _traced(e: Explanation) -> str:
 def _schedule(e: Explanation) -> Iterator[str]:
     schedule = e.compiled.schedule
     for number, band in enumerate(schedule.bands):
-        for c in (c for c in schedule.conversions if c.band == number):
-            yield f"conversion: {c.text()}"
-        yield from (f"  mover: {move_text(m)}" for m in (e.compiled.moves[number] if e.compiled.moves else ()))
+        yield from _moved(e, number)
         yield f"{band.engine}{number}: {band.text()}"
         if isinstance(band, Band):
             yield f"  residency: {_residency(band)}"
@@ -172,7 +171,15 @@ def _schedule(e: Explanation) -> Iterator[str]:
         for _, unit in schedule.dealt[number]:
             units[unit] = units.get(unit, 0) + 1
         yield "  dealt: " + ", ".join(f"{band.engine}{u} {count}" for u, count in sorted(units.items()))
+    yield from _moved(e, len(schedule.bands))
     yield from (f"relaxed: {r}" for r in schedule.relaxed)
+
+
+def _moved(e: Explanation, number: int) -> Iterator[str]:
+    """What the mover does before band ``number``, or behind the last one."""
+    for c in (c for c in e.compiled.schedule.conversions if c.band == number):
+        yield f"conversion: {c.text()}"
+    yield from (f"  mover: {move_text(m)}" for m in (e.compiled.moves[number] if e.compiled.moves else ()))
 
 
 def _residency(band: Band) -> str:
@@ -284,5 +291,6 @@ def notes(e: Explanation) -> list[str]:
 
 
 def _counters(e: Explanation) -> Section:
-    rows = tuple((name, f"{value:,}") for name, value in counters(e.compiled).items())
+    found = counters(e.compiled)
+    rows = tuple((name, f"{value:,}" + " (model)" * (name == "mag_bytes")) for name, value in found.items())
     return Section("Counters", (), (Table(("counter", "value"), rows),))

@@ -51,7 +51,9 @@ def choice(band: Band, machine: MachineSpec, *, named: bool) -> Choice:
     legal = sorted(candidates(m, n, k, machine, clusters, band.batch), key=lambda c: c.key, reverse=True)
     keys = {c.tiling: c.key for c in legal}
     taken = band.tiling
-    who = "named by the caller, the chooser was not asked" if named else "chosen: the largest key"
+    largest = not legal or keys.get(taken) == legal[0].key
+    who = "chosen: the largest key" if largest else "chosen: the largest key its operands and readers allow"
+    who = "named by the caller, the chooser was not asked" if named else who
     out = [Considered(taken, keys.get(taken), who)]
     others = [c for c in legal if c.tiling != taken]
     out += [Considered(c.tiling, c.key, _why_not(c, keys.get(taken))) for c in others[:REJECTED]]

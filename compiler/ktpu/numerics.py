@@ -139,7 +139,7 @@ class Report:
         names = ("p50", "p99", "max", "over_1_percent", "over_10_percent")
         for name, limit in zip(names, LIMITS[self.case.norm], strict=True):
             got = getattr(m, name)
-            if got > limit:
+            if not got <= limit:
                 yield f"{self.case.name}: {tensor.name}: {name} {got:.2e} exceeds {limit:.1e} of class {self.case.norm}"
 
 
@@ -178,7 +178,7 @@ def measure(case: Case, spec: MachineSpec, model: Device, rtl: Device | None = N
     }
     tensors = []
     for name, mine in runs[MODEL].items():
-        clamped = {s.name: s.count for s in saturated}.get(name, 0)
+        clamped = sum(s.count for s in saturated if name in (s.name, graph.values[s.name].of))
         rows = [
             Row(source, reference, error_metrics(values[name], want[name], clamped if source in runs else 0), errors)
             for source, values in made.items()

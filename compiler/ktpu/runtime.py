@@ -220,7 +220,7 @@ class Runtime:
         key = (
             call.trace.kernel,
             repr((list(graph.values.values()), graph.ops, graph.adjacent)),
-            tuple(sorted(options.items(), key=lambda kv: kv[0])),
+            repr(sorted(options.items())),
             layout,
             clean,
         )
@@ -283,9 +283,10 @@ class Runtime:
             self.counters[name] += count
 
     def owner_of(self, artifact: Artifact) -> Storage | None:
-        """A live array some of whose bytes a program of absolute addresses writes or puts images at."""
+        """A live array some of whose bytes a program of absolute addresses writes: images, temps, results."""
         spans = [(i.address, len(i.data)) for i in artifact.images]
         spans += [(o.address, o.nbytes) for o in artifact.outputs]
+        spans += [(int(at), int(nbytes)) for at, nbytes in artifact.meta.get("temps", ())]
         return self.memory.overlapping(spans)
 
     # ------------------------------------------------------------------ control

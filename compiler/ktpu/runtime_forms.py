@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from kohakudriver import Device
 from kohakutpu.ints import up
@@ -12,34 +14,16 @@ from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule import from_key
 from kohakutpu.schedule.layout import Flat, MxEntry
 from kohakutpu.schedule.tiers import L2
+from ktpu.counters import COMPILED
 from ktpu.prelude import Step
 from ktpu.runtime_arrays import Contents, Form
 from ktpu.runtime_bind import Block
 from ktpu.runtime_memory import DeviceMemory, MemoryFullError, Storage
 from ktpu.runtime_orders import Rewrite, Scratch
 
-COUNTERS = (
-    "calls",
-    "compiled",
-    "linked",
-    "dispatches",
-    "rounds",
-    "payloads",
-    "uploads",
-    "bytes_sent",
-    "downloads",
-    "fetched",
-    "packed",
-    "relayouts",
-    "relayouts_device",
-    "quantised",
-    "moves",
-    "mag_bytes",
-    "staging_full",
-    "saturated",
-    "relaxed",
-    "evicted",
-)
+Placed = TypeVar("Placed")
+
+COUNTERS = ("calls", "compiled", "linked", "uploads", "downloads", "packed", "evicted", "saturated", *COMPILED)
 
 
 @dataclass
@@ -105,8 +89,7 @@ class Forms:
 
     def _scratch_of(self, run: Run) -> Scratch:
         def scratch(nbytes: int, what: str) -> int:
-            storage, spilled = self.memory.scratch(nbytes, what)
-            self.counters["staging_full"] += spilled
+            storage = self._staged(nbytes, what)
             run.held.append(storage)
             return storage.address
 
@@ -125,25 +108,33 @@ class Forms:
         """Room for a block of a plan; of temps until the call ends."""
         what = " and ".join(block.results) or "temps"
         if block.tier == L2 and not block.results:
-            storage, spilled = self.memory.scratch(block.nbytes, f"{kernel}.{what}")
-            self.counters["staging_full"] += spilled
+            storage = self._staged(block.nbytes, f"{kernel}.{what}")
         else:
             storage = self._room(block.nbytes, f"{kernel}.{what}")
         if not block.results:
             run.held.append(storage)
         return storage
 
+    def _staged(self, nbytes: int, what: str) -> Storage:
+        """Place bytes in the staging store if they fit there, else in DRAM."""
+        storage, spilled = self._retried(lambda: self.memory.scratch(nbytes, what))
+        self.counters["staging_full"] += spilled
+        return storage
+
     def _alloc(self, nbytes: int, contents: Contents) -> Storage:
         return self._room(nbytes, f"{contents.name} {contents.shape}")
 
     def _room(self, nbytes: int, what: str) -> Storage:
+        return self._retried(lambda: self.memory.alloc(nbytes, what))
+
+    def _retried(self, place: Callable[[], Placed]) -> Placed:
         """Place bytes; if there is no room, first forget forms that can be made again."""
         try:
-            return self.memory.alloc(nbytes, what)
+            return place()
         except MemoryFullError:
             if not self.evict():
                 raise
-            return self.memory.alloc(nbytes, what)
+            return place()
 
     def evict(self) -> int:
         """Forget every form that can be made again, but those of pinned arrays; how many."""

@@ -125,9 +125,10 @@ class DeviceMemory:
         return sorted((s for s in self._live if s.epoch == self.epoch), key=lambda s: s.address)
 
     def overlapping(self, spans: Iterable[tuple[int, int]]) -> Storage | None:
-        """The first live storage that shares a byte with one of the (address, bytes) spans."""
-        wanted = list(spans)
-        for s in self.live():
+        """A live storage on the machine, of whichever device, that shares a byte with an (address, bytes) span."""
+        wanted, transport = list(spans), self._transport()
+        others = [] if transport is None else self._others(transport)
+        for s in (s for memory in (self, *others) for s in memory.live()):
             if any(s.address < first + n and first < s.address + s.nbytes for first, n in wanted):
                 return s
         return None

@@ -7,9 +7,9 @@ from cocotb.triggers import with_timeout
 from cocotbext.axi import AxiBus, AxiMaster
 
 from kohakubench import checks, clocks
-from kohakubench.mag_model import WORD
-from kohakubench.mag_tb import MagTb
-from kohakubench.window_channels import OKAY, WindowChannels
+from kohakubench.mag_model import WORD, read_request
+from kohakubench.mag_tb import UNITS, MagTb
+from kohakubench.window_channels import OKAY, WindowChannels, words_of
 
 
 class Host:
@@ -54,6 +54,26 @@ class Host:
             for b in range(32):
                 if strb >> b & 1:
                     image[at + WORD * k + b] = word >> 8 * b & 255
+
+    async def put(self, tier, at, words, strobes=None, *, ident=0, skew=0):
+        """One burst of the raw channels, kept in the reference image; ``skew`` moves only the address offered."""
+        base, image = tier
+        self.store(image, at, words, strobes)
+        got = await self.raw.write(base + at + skew, words, strobes, ident=ident)
+        checks.equal(f"B of {base + at:#x}", got, (ident, OKAY))
+
+    async def get(self, tier, at, n, *, ident=0, skew=0):
+        """One burst of the raw channels: id, response, last and data of every beat as the reference has them."""
+        base, image = tier
+        got = await self.raw.read(base + at + skew, n, ident=ident)
+        expected = [(ident, OKAY, w, int(k == n - 1)) for k, w in enumerate(words_of(image, at, n))]
+        checks.equal(f"beats of {base + at:#x}", got, expected, n=n)
+
+    async def port_reads(self):
+        """Two long reads of a mesh port while the window is held back: all their words arrive."""
+        steps = [read_request(UNITS[0], k, self.tb.own(0x1000 * k), 100, port=self.tb.port) for k in range(2)]
+        await self.tb.play(steps, compare=False)
+        self.tb.compare_flits()
 
     async def same(self):
         """Both memories hold what the reference holds."""

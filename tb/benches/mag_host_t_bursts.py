@@ -29,14 +29,10 @@ async def long_bursts(dut):
     """256 full beats in one burst, from word 0 and across two pages, both memories; MEM counters."""
     h = await Host.start(dut, raw=True)
     before = [await h.tb.register(r) for r in (DRAMCNT, STGCNT)]
-    for base, image in h.tiers():
+    for tier in h.tiers():
         for at in (0, 4096 - 32, 4096 - 128, 2048, 8192 + 64):
-            words = [h.word() for _ in range(256)]
-            h.store(image, at, words)
-            checks.equal("B", await h.raw.write(base + at, words, ident=5), (5, OKAY))
-            got = await h.raw.read(base + at, 256, ident=9)
-            expected = [(9, OKAY, w, int(k == 255)) for k, w in enumerate(words_of(image, at, 256))]
-            checks.equal("beats", got, expected, n=256)
+            await h.put(tier, at, [h.word() for _ in range(256)], ident=5)
+            await h.get(tier, at, 256, ident=9)
     after = [await h.tb.register(r) for r in (DRAMCNT, STGCNT)]
     for name, a, b in zip(("DRAM", "staging"), before, after, strict=True):
         delta = (b >> 32) - (a >> 32), (b & 0xFFFFFFFF) - (a & 0xFFFFFFFF)
@@ -127,9 +123,7 @@ async def b_delayed(dut):
         await h.raw.address(True, base + 0x8000, 20, ident=3)
         await h.raw.data(words)
         await clocks.cycles(60)
-        steps = [read_request(UNITS[0], k, h.tb.own(0x1000 * k), 100, port=h.tb.port) for k in range(2)]
-        await h.tb.play(steps, compare=False)
-        h.tb.compare_flits()
+        await h.port_reads()
         checks.true("B still waits", h.raw.b.empty())
         held = int(dut.s_axi_mem_bvalid.value)
         checks.equal("BVALID", held, int(slow == "host"))
@@ -140,9 +134,7 @@ async def b_delayed(dut):
     h.raw.r.pause = True
     await h.raw.address(False, base, 200, ident=2)
     await clocks.cycles(200)
-    steps = [read_request(UNITS[0], k, h.tb.own(0x1000 * k), 100, port=h.tb.port) for k in range(2)]
-    await h.tb.play(steps, compare=False)
-    h.tb.compare_flits()
+    await h.port_reads()
     h.raw.r.pause = False
     got = await h.raw.beats(200)
     checks.equal("beats", [d for _, _, d, _ in got], words_of(image, 0, 200), n=200)
@@ -155,15 +147,11 @@ async def strobes(dut):
     h = await Host.start(dut, raw=True)
     every = [1 << k for k in range(32)] + [((1 << n) - 1) << k for n in range(2, 33) for k in range(33 - n)]
     patterns = h.rng.sample(every, len(every)) + [0] * 8 + [h.rng.getrandbits(32) for _ in range(60)]
-    for base, image in h.tiers():
-        at = 0x3000
+    for tier in h.tiers():
         for first in range(0, len(patterns), 50):
             part = patterns[first : first + 50]
-            words = [h.word() for _ in part]
-            h.store(image, at, words, part)
-            checks.equal("B", await h.raw.write(base + at + h.rng.randrange(32), words, part), (0, OKAY))
-            got = await h.raw.read(base + at + h.rng.randrange(32), len(part))
-            checks.equal("beats", [d for _, _, d, _ in got], words_of(image, at, len(part)), n=len(part))
+            await h.put(tier, 0x3000, [h.word() for _ in part], part, skew=h.rng.randrange(32))
+            await h.get(tier, 0x3000, len(part), skew=h.rng.randrange(32))
     await h.same()
 
 
@@ -217,8 +205,7 @@ async def write_then_read(dut):
             got = await h.raw.beats(len(words))
             checks.equal("B before R", await h.raw.answer(), (1, OKAY))
             checks.equal("new bytes", [d for _, _, d, _ in got], words, n=len(words))
-            h.store(image, 0x2900, words)
-            checks.equal("B", await h.raw.write(base + 0x2900, words), (0, OKAY))
+            await h.put((base, image), 0x2900, words)
             if base == h.tb.own(0):
                 there = await h.tb.dram.read(0x2900, WORD * len(words))
                 checks.equal("bytes at B", there, bytes(image[0x2900 : 0x2900 + WORD * len(words)]))

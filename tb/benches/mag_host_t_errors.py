@@ -34,9 +34,7 @@ async def errors_on_any_beat(dut):
             checks.equal("counted", await h.tb.register(DROP), 2)
             await h.tb.clear()
             h.tb.dram.configure(err_rd=0, err_wr=0)
-            words = [h.word() for _ in range(40)]
-            h.store(image, at, words)
-            checks.equal("B", await h.raw.write(base + at, words), (0, OKAY))
+            await h.put((base, image), at, [h.word() for _ in range(40)])
     checks.equal("no fault", await h.tb.register(FAULT), 0)
     await h.same()
 
@@ -73,15 +71,10 @@ async def refused(dut):
             checks.equal(f"read {addr:#x} {how}", got, [(ident, resp, 0, int(i == n - 1)) for i in range(n)], n=n)
             checks.equal("MEM_DROP", await h.tb.register(DROP), 2)
             await h.tb.clear()
-            words = [h.word() for _ in range(3)]  # the next burst is right
-            h.store(h.m.memory, 0x2040, words)
-            checks.equal("B", await h.raw.write(own + 0x2040, words, ident=ident), (ident, OKAY))
-            got = await h.raw.read(own + 0x2040, 3, ident=ident)
-            checks.equal("beats", [(r, d) for _, r, d, _ in got], [(OKAY, w) for w in words], n=3)
-    for addr in (own + h.tb.bytes - 5 * WORD, staged + h.tb.stage_bytes - 5 * WORD):  # just inside
-        words = [h.word() for _ in range(5)]
-        h.store(h.m.memory if addr == own + h.tb.bytes - 5 * WORD else h.m.stage, addr & 0xFFFFFFFF, words)
-        checks.equal("last words", await h.raw.write(addr, words), (0, OKAY))
+            await h.put(h.tiers()[0], 0x2040, [h.word() for _ in range(3)], ident=ident)  # the next burst is right
+            await h.get(h.tiers()[0], 0x2040, 3, ident=ident)
+    for tier, size in zip(h.tiers(), (h.tb.bytes, h.tb.stage_bytes), strict=True):  # just inside
+        await h.put(tier, size - 5 * WORD, [h.word() for _ in range(5)])
     await h.same()
 
 
@@ -104,11 +97,8 @@ async def reset_inside_a_burst(dut):
         await clocks.cycles(10)
         got = await h.raw.read(tier[0] + 0x400, 256)
         checks.equal("whole words", {r for _, r, _, _ in got}, {OKAY}, n=256)
-        words = [h.word() for _ in range(256)]
-        h.store(tier[1], 0x400, words)
-        checks.equal("B", await h.raw.write(tier[0] + 0x400, words, ident=7), (7, OKAY))
-        got = await h.raw.read(tier[0] + 0x400, 256, ident=6)
-        checks.equal("beats", [d for _, _, d, _ in got], words, n=256)
+        await h.put(tier, 0x400, [h.word() for _ in range(256)], ident=7)
+        await h.get(tier, 0x400, 256, ident=6)
     await h.same()
 
 

@@ -114,6 +114,10 @@ class Rig:
         """An asynchronous event that the reference does not see by itself."""
         self.script.append(("event", code))
 
+    def pressure(self, busy: int) -> None:
+        """The output link holds back in ``busy`` of 256 cycles, the memory in half as many."""
+        self.config.update(cfg_busy=busy, cfg_gap=busy // 2)
+
     def operands(self, words: int = 8192) -> None:
         """Random operand words from address 0."""
         self.memory[:words] = operand_words(self.rng, words)

@@ -101,7 +101,7 @@ async def random_busy(dut):
     clocks.start(dut.clk)
     for busy in (60, 128, 230):
         rig = Rig(dut, seed() + busy)
-        rig.config.update(cfg_busy=busy, cfg_gap=busy // 2)
+        rig.pressure(busy)
         start(rig, 8, 8, 4)
         for i in range(8):
             rig.op(GEMM, 0x40000 + 0x800 * i, gm=8, gn=8, nk=1 + i % 3, acc=i % 2, emit=1)

@@ -7,11 +7,12 @@ from typing import Any
 
 import cocotb
 import numpy as np
+from cocotb.triggers import FallingEdge
 
 from benches.mg_ref import DRAIN, FILL, GEMM, bursts
 from benches.mg_rig import Rig
 from benches.mg_t_gemm import fill_all
-from benches.mg_t_system import Stream
+from benches.mg_t_system import Stream, play_random
 from kohakubench import checks, clocks, scale, seed
 from kohakutpu.model.messages import bursts as model_bursts
 
@@ -24,11 +25,12 @@ def rig_of(dut: Any, number: int) -> Rig:
     return Rig(dut, number, tiles=int(dut.TILES.value))
 
 
-def opened(rig: Rig, groups: int) -> int:
-    """Operands in both L1 sides and up to 16 x ``groups`` opened sub-tiles; their number."""
+def opened(rig: Rig, groups: int, most: int = 16, spare: int = 0) -> int:
+    """Operands in both L1 sides and up to ``most`` x ``groups`` opened sub-tiles, ``spare`` rows of them less than
+    the tile store holds; their number."""
     rig.operands(4096)
     fill_all(rig)
-    gm = min(16, rig.sizes["tiles"] // groups)
+    gm = min(most, rig.sizes["tiles"] // groups - spare)
     rig.op(GEMM, gm=gm, gn=groups, nk=2)
     return gm * groups
 
@@ -81,6 +83,22 @@ async def row_shapes(dut):
 
 
 @cocotb.test()
+async def row_addresses(dut):
+    """Every address bit from 25 to 39 in the base, or carried into by each row; the largest pitch: every descriptor."""
+    clocks.start(dut.clk)
+    rig = rig_of(dut, seed())
+    opened(rig, 4)
+    for bit in range(25, 40):
+        rowmajor(rig, 1 << bit | 0x20, 8, 4, 3)
+        for row in (1, 2, 3):
+            rowmajor(rig, (1 << bit) - 32 * row * (2 + bit % 3), 4, 4, 2 + bit % 3)
+        rowmajor(rig, 1 << bit, 16, 8, (1 << 22) - bit)
+    rig.op(FILL, 0, n=1, last=1)
+    t = await rig.run()
+    checks.true("all bits", all(any(f >> 216 + b & 1 for f in t.of(1)) for b in range(25, 40)))
+
+
+@cocotb.test()
 async def row_nodes(dut):
     """Node and remote form; captured bursts played to the operand buffer: one DATA_RECEIVED for each."""
     clocks.start(dut.clk)
@@ -127,7 +145,7 @@ async def row_violations(dut):
     """Every rule of 5.6 at the last legal and first illegal value, within 16 cycles, a working drain after each."""
     clocks.start(dut.clk)
     rig = rig_of(dut, seed())
-    count = opened(rig, 4)
+    count = opened(rig, 4, spare=1)
     top = (1 << 22) - 1
     node = {"dnode": 1, "dst_x": 1}
     cases: list[tuple[int, int, int, int, int, dict[str, int]]] = [
@@ -172,10 +190,12 @@ async def row_violations(dut):
 
 @cocotb.test()
 async def row_rate(dut):
-    """A word a cycle: flits leave without a gap behind row 0 of the first row group."""
+    """Flits leave without a gap behind row 0 of the first row group; a full burst behind a shorter one is collected
+    while that one is sent."""
     clocks.start(dut.clk)
     tiles = int(dut.TILES.value)
-    for gn, pitch in ((4, 1), (4, 2), (12, 3), (32, 8), (32, 9), (64, 16), (252, 100)):
+    for gn, pitch in ((4, 1), (4, 2), (12, 3), (28, 7), (32, 8), (32, 9), (36, 9), (36, 10), (40, 11), (60, 16),
+                      (64, 16), (64, 17), (68, 18), (252, 63), (252, 100)):  # fmt: skip
         if gn > tiles or (gn > 64 and tiles < 512):
             continue
         rig = rig_of(dut, seed())
@@ -187,10 +207,69 @@ async def row_rate(dut):
         total = n + bursts("rowmajor", n, gn, pitch)
         checks.equal("flits", len(flits), total)
         # row 0 of the first group grows by a word in four reads; everything behind it is read ahead
-        took, most = flits[-1] - flits[0], total + 2 + max(0, gn - 32)
+        tail = gn // 4 % 8 if gn > 32 and pitch > gn // 4 else 0
+        waits = 4 * (n // gn) * (7 - tail) if tail else 0
+        took, most = flits[-1] - flits[0], total + 2 + max(0, gn - 32) + waits
         checks.true(f"gn {gn} pitch {pitch}: no gap", took <= most, f"{took} of {most}")
         accept = t.accepted[-1]
         checks.true("first flit", flits[0] - accept <= 4 * min(8, gn // 4) + 36, f"{flits[0] - accept} at gn {gn}")
+
+
+@cocotb.test()
+async def row_full(dut):
+    """Every sub-tile of the store in one transfer with the link blocked for the whole of it, or busy: all words."""
+    clocks.start(dut.clk)
+    tiles = int(dut.TILES.value)
+    for gn, pitch in ((4, 1), (4, 5), (16, 4), (16, 7), (64, 16), (64, 19), (252, 63)):
+        if gn > tiles or (gn > 64 and tiles < 512):
+            continue
+        for blocked in (1, 0):
+            rig = rig_of(dut, seed() + gn)
+            groups = min(16, tiles // 4) if tiles < 4096 else 64
+            count = opened(rig, groups, most=64)
+            checks.equal("sub-tiles", count, tiles)
+            n = count - count % gn
+            rowmajor(rig, 0x80000, n, gn, pitch)
+            rig.op(GEMM, 0x60000, gm=4, gn=4, emit=1)
+            rowmajor(rig, 0x60000, 16, 4, 1)
+            rig.op(DRAIN, 0x60, n=5, dnode=1, dst_x=1, dbuf=2, last=1)
+            # requests and completions of the FILLs and of the first GEMM leave before the first write
+            before = sum(2 if f >> 252 & 15 == FILL else 1 for _, f in rig.inst[:-4])
+            rig.config.update(cfg_busy=0 if blocked else 200, block_flit=before + 1, block_len=6000 * blocked)
+            t = await rig.run()
+            writes = [c for c, f in t.out if f >> 268 & 15 in (1, 4)]
+            checks.true("the link was blocked", not blocked or writes[1] - writes[0] > 5000)
+
+
+@cocotb.test()
+async def row_reset(dut):
+    """Reset at many places of a row-major DRAIN, its checks included; the next program runs from scratch."""
+    clocks.start(dut.clk)
+    start, end = 0, 0
+    for k in range(16):
+        rig = rig_of(dut, seed())
+        opened(rig, 4)
+        rowmajor(rig, 0x80000, 16, 8, 3, done=len(rig.inst), delay=100, last=1)
+        if not k:
+            t = await rig.run()
+            start, end = t.accepted[-1], t.done[-1][0]
+            continue
+        try:
+            await rig.run(expect=False, cycles=start + (end - start) * k // 16)
+        except AssertionError:
+            pass
+        else:
+            raise AssertionError(f"the program ended before its reset, {k} of 16")
+        await FallingEdge(dut.clk)
+        rig = rig_of(dut, seed() + k)
+        rowmajor(rig, 0x80000, 16, 8, 2)  # nothing opened
+        count = opened(rig, 4)
+        if k % 2:
+            rig.op(DRAIN, 0x60000, n=9)
+        rowmajor(rig, 0x80000, 16, 4, 2)
+        rowmajor(rig, 0x90000, 16, 8, 2)
+        rig.op(DRAIN, 0xA0000, n=count, last=1)
+        await rig.run()
 
 
 @cocotb.test()
@@ -217,7 +296,7 @@ async def row_mixed(dut):
     clocks.start(dut.clk)
     for busy in (0, 128, 230):
         rig = rig_of(dut, seed() + busy)
-        rig.config.update(cfg_busy=busy, cfg_gap=busy // 2)
+        rig.pressure(busy)
         count = opened(rig, 4)
         for i in range(6):
             rig.op(GEMM, 0x60000, gm=4, gn=4, acc=1, emit=1)
@@ -260,16 +339,5 @@ async def row_random(dut):
     part = 400
     for k in range(scale(1600, 12000) // part):
         rig = rig_of(dut, seed() * 1000 + k)
-        rig.operands(16384)
-        r = rig.random
-        rig.config.update(
-            cfg_busy=r.choice((0, 40, 200)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),
-            cfg_lat=r.choice((3, 38, 90)), cfg_ack=r.choice((2, 200)), cfg_credit=r.choice((1, 4, 32)),
-            wr_bad_lo=0x80000 // 32 + 4000, wr_bad_hi=0x80000 // 32 + 4000 + r.choice((0, 300)),
-        )  # fmt: skip
-        stream = RowStream(rig)
-        for _ in range(part):
-            stream.step()
-        stream.op(DRAIN, 0xC0000, n=stream.open, last=1)
-        await rig.run(cycles=1_000_000)
+        await play_random(RowStream(rig), part, k)
         checks.true("row-major drains", sum(1 for _, w in rig.inst if w >> 62 & 1 and w >> 252 & 15 == DRAIN) > 60)

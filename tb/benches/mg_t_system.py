@@ -112,26 +112,29 @@ class Stream:
         self.gate = self.sent
 
 
+async def play_random(stream: Stream, steps: int, number: int) -> None:
+    """Random steps in random surroundings, then every sub-tile read out; ``number`` counts the programs of a test."""
+    rig, r = stream.rig, stream.r
+    rig.operands(16384)
+    rig.config.update(
+        cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=number % 2, cfg_mix=r.choice((0, 128)),
+        cfg_lat=r.choice((3, 38, 90)), cfg_ack=r.choice((2, 200)), cfg_credit=r.choice((1, 4, 32)),
+        wr_bad_lo=0x80000 // 32 + 4000, wr_bad_hi=0x80000 // 32 + 4000 + r.choice((0, 300)),
+        rd_bad_lo=9000, rd_bad_hi=9000 + r.choice((0, 40)),
+    )  # fmt: skip
+    for _ in range(steps):
+        stream.step()
+    stream.op(DRAIN, 0xC0000, n=stream.open, last=1)
+    await rig.run(cycles=1_000_000)
+
+
 @cocotb.test()
 async def random_stream(dut):
     """Random legal and illegal instructions with random stalls and CU_DATA against the sequential model."""
     clocks.start(dut.clk)
     part = 500
     for k in range(scale(1000, 12000) // part):
-        rig = Rig(dut, seed() * 1000 + k)
-        rig.operands(16384)
-        r = rig.random
-        rig.config.update(
-            cfg_busy=r.choice((0, 40, 160)), cfg_gap=r.choice((0, 60)), cfg_perm=k % 2, cfg_mix=r.choice((0, 128)),
-            cfg_lat=r.choice((3, 38, 90)), cfg_ack=r.choice((2, 200)), cfg_credit=r.choice((1, 4, 32)),
-            wr_bad_lo=0x80000 // 32 + 4000, wr_bad_hi=0x80000 // 32 + 4000 + r.choice((0, 300)),
-            rd_bad_lo=9000, rd_bad_hi=9000 + r.choice((0, 40)),
-        )  # fmt: skip
-        stream = Stream(rig)
-        for _ in range(part):
-            stream.step()
-        stream.op(DRAIN, 0xC0000, n=stream.open, last=1)
-        await rig.run(cycles=1_000_000)
+        await play_random(Stream(Rig(dut, seed() * 1000 + k)), part, k)
 
 
 @cocotb.test()

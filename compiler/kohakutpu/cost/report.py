@@ -2,7 +2,7 @@
 """Modelled cycles of a schedule, a band at a time (docs/spec/compiler.md 14.2); every figure carries the tag ``model``.
 
 A band costs its busiest unit under the schedule's own dealing, a kernel the sum of its bands. What the mover does
-before a band is a band of its own.
+before a band or behind the last one is a band of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class BandCost:
     """Cycles of one band.
 
     Args:
-        number: position in the schedule; what the mover does before a band has the band's number.
+        number: position in the schedule; what the mover does before a band has the band's number, and behind the last
+            one the number of bands.
         engine: unit type, ``MV`` for the mover.
         units: what each unit with work spends.
         available: units of this type in the machine.
@@ -160,7 +161,7 @@ def cost(
 
     Args:
         programs: unit programs of every band.
-        moves: mover passes before every band; empty if there are none.
+        moves: mover passes before every band, and behind the last one; empty if there are none.
     """
     made = list(_bands(schedule, programs, moves, machine, profile))
     ports = max(1, len(machine.meshes[0].mem_ports))
@@ -196,6 +197,9 @@ def _bands(
             ),
             Traffic(_places(schedule, band.reads), _places(schedule, band.writes)),
         )
+    for number, behind in enumerate(moves[len(programs) :], len(programs)):
+        if behind:
+            yield _moved(schedule, number, behind, machine)
 
 
 def _moved(

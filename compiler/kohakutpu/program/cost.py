@@ -53,8 +53,6 @@ def cycles(ins: Instruction, machine: MachineSpec) -> int:
         case Drain(n=n):
             # a sub-tile in accumulator width is two granules
             return 2 * n if ins.buf == TILE_BUFFER else n
-        case Image() | Desc() | Dims():
-            return 1
     raise TypeError(f"{ins!r} has no cycles of its own")
 
 

@@ -301,7 +301,7 @@ def roomy(
     """The best division with whole batches a RUN, or if none fits the best with any number of steps."""
     try:
         return best(divide(batch), e, machine, cores, kind)
-    except EncodeError:
+    except (CoverageError, EncodeError):
         raise
     except CompileError:
         return best(divide(1), e, machine, cores, kind)

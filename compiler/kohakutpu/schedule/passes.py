@@ -10,7 +10,7 @@ from kohakutpu.errors import CannotFuse
 from kohakutpu.ints import up
 from kohakutpu.schedule.drained_rows import in_rows
 from kohakutpu.schedule.ir import Contraction, Delivery, Elementwise, Operand, VectorBand
-from kohakutpu.schedule.lanes import cannot_fuse, lane_band, plain, resident_band, tile_band
+from kohakutpu.schedule.lanes import cannot_fuse, lane_band, resident_band, tile_band
 from kohakutpu.schedule.layout import ByteOrder, ChannelBias, Flat, Tile
 from kohakutpu.schedule.partials import (
     made_partials,
@@ -55,8 +55,7 @@ class Passes:
             product(self.planner, self.waiting.pop(name))
 
     def elementwise(self, e: Elementwise) -> None:
-        """One pass, with the products it waits for."""
-        e = plain(e)
+        """One pass, :func:`~kohakutpu.schedule.lanes.plain`, with the products it waits for."""
         group = [self.waiting[o.name] for o in e.operands if o.name in self.waiting]
         tile = self._tile(e, group)
         if tile is None:

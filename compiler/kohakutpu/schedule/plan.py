@@ -15,7 +15,7 @@ from kohakutpu.schedule.deal import deal
 from kohakutpu.schedule.drained_rows import rowwise
 from kohakutpu.schedule.drains import DrainBand
 from kohakutpu.schedule.ir import AnyBand, Band, Contraction, Elementwise, Operand, Schedule, VectorBand
-from kohakutpu.schedule.lanes import LaneOptions
+from kohakutpu.schedule.lanes import LaneOptions, plain
 from kohakutpu.schedule.layout import from_key
 from kohakutpu.schedule.passes import Passes
 from kohakutpu.schedule.placement import place, steps_of
@@ -66,6 +66,8 @@ def plan(
     for name, value, known in (("fuse", fuse, FUSE), ("convert", convert, CONVERT)):
         if value not in known:
             raise CompileError(f"{name} = {value!r}; it is one of {', '.join(known)}")
+    # a read that is no periodic one does not make a pass one over rows
+    requests = [plain(r) if isinstance(r, Elementwise) else r for r in requests]
     used = _units("clusters", clusters, "MG", machine) if any(isinstance(r, Contraction) for r in requests) else 0
     lanes_used = machine.meshes[0].units.get("VC") or _lanes_needed(requests)
     busy = _units("cores", cores, "VC", machine) if lanes_used else 0

@@ -234,10 +234,22 @@ class Planner:
         self.conversions.append(ToRows(len(self.bands), value.name, rows, name))
 
     def into_part(self, value: Operand, part: Operand) -> None:
-        """Bring tiles into the part ``part`` of its buffer of rows."""
+        """Bring tiles into the part ``part`` of its buffer of rows.
+
+        Raises:
+            CompileError: a part that is not made of words, or tiles the engine does not bring into rows.
+        """
         have = self.needs[value.name].order
+        w = part.window
         assert isinstance(have, Tile)
-        parent = self.parent(part)
+        assert w is not None
+        parent, slices = self.parent(part), self.machine.slices
+        if any(size % slices for size in (w.col, w.cols, parent.shape[1])):
+            rows, cols = parent.shape
+            raise CompileError(
+                f"{part.name} is the part {w.text()} of {parent.name} {rows}x{cols}; a part is made of whole words of "
+                f"{slices} elements, pad the columns"
+            )
         self.store(parent, Flat())
         if not self.by_mover(have):
             self._cores_to_rows(value, have, parent, part)

@@ -40,9 +40,7 @@ class Requantise:
 
     def steps(self) -> list[tuple[str, str]]:
         """(read, written) of each part, in order."""
-        if not self.rows:
-            return [(self.value, self.operand)]
-        return [(self.value, self.rows), (self.rows, self.operand)]
+        return _through(self.value, self.rows, self.operand)
 
 
 @dataclass(frozen=True)
@@ -63,9 +61,7 @@ class ToRows:
 
     def steps(self) -> list[tuple[str, str]]:
         """(read, written) of each part, in order."""
-        if not self.rows:
-            return [(self.value, self.target)]
-        return [(self.value, self.rows), (self.rows, self.target)]
+        return _through(self.value, self.rows, self.target)
 
 
 @dataclass(frozen=True)
@@ -85,6 +81,11 @@ class Blank:
 
 
 Conversion = Requantise | ToRows | Blank
+
+
+def _through(value: str, rows: str, target: str) -> list[tuple[str, str]]:
+    """Parts of a conversion, through a scratch of rows if it has one."""
+    return [(value, rows), (rows, target)] if rows else [(value, target)]
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import NoReturn
 
 from kohakutpu.errors import TraceError
@@ -152,9 +153,9 @@ def integer(value: object, what: str = "an integer") -> Int:
     """
     if isinstance(value, Int):
         return value
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TraceError(f"{what} is {value!r}; give a whole number, an extent or an index")
-    return Int("const", (value,))
+    return Int("const", (int(value),))
 
 
 def _binary(op: str, left: object, right: object) -> Int:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import ClassVar, Protocol
 
+import numpy as np
+
 from kohakutpu.errors import TraceError
 from kohakutpu.kernels.language.buffers import Buffer, Port, Ref, Region
 from kohakutpu.kernels.language.integers import Int
@@ -276,7 +278,8 @@ class Kernel:
         unknown = sorted(set(knobs) - set(self.defaults))
         if unknown:
             raise TraceError(f"{self.name} has no knob {unknown[0]}; it has {', '.join(self.defaults) or 'none'}")
-        chosen = {**self.defaults, **knobs}
+        # a number of numpy is the Python number of its value
+        chosen = {n: v.item() if isinstance(v, np.generic) else v for n, v in {**self.defaults, **knobs}.items()}
         self._check(chosen)
         # 4.0 and 4, and 0.0 and -0.0, are equal keys of a dictionary, but not the same knob
         key = tuple((name, repr(value), value) for name, value in sorted(chosen.items(), key=lambda kv: kv[0]))

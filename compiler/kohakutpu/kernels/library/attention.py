@@ -7,6 +7,7 @@ No score matrix is ever kept: a step holds the scores of one block of queries ag
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -74,11 +75,19 @@ def flash_attention(
     state = _State(q, k, v, o, block, queries or Lq, part, (gm, gn, nk))
     if causal:
         lower = table(np.tril(np.ones((block, block)))).repeated()
-        for i in loop(Lq // block):
+        blocks = tiles(Lkv, block // 4)
+        real = blocks if keys is None else keys // block
+        for i in loop(real):
             state.begin(i, i, lower)
             for j in loop(i):
                 state.step(i, j)
             state.finish(i)
+        if keys is not None:
+            for i in loop(blocks - real):  # queries behind the last key see all of them
+                state.start()
+                for j in loop(real):
+                    state.step(i + real, j)
+                state.finish(i + real)
         return
     for i in loop(tiles(Lq, queries // 4)) if queries else (0,):
         if keys is not None and keys % block:
@@ -97,7 +106,7 @@ def _checked(block: int, qblock: int | None, causal: bool, keys: int | None, gro
     """Queries of a step, None for all of them."""
     if block < _KBLOCK or block % _KBLOCK or block > SUB_ROW:
         raise TraceError(f"block = {block}; a key block is 32, 64, 96 or {SUB_ROW} keys")
-    if groups < 1:
+    if not isinstance(groups, Integral) or groups < 1:
         raise TraceError(f"groups = {groups}; give the query heads that share a KV head, at least 1")
     if qblock is not None and (qblock < 4 or qblock % 4):
         raise TraceError(f"qblock = {qblock}; a query block is a multiple of 4 rows")

@@ -30,7 +30,7 @@ def project_heads(
         y[i, j] <<= product(x, w, i, j, (gm, gn, nk))
 
 
-@lru_cache
+@lru_cache(typed=True)
 def attn_out(heads: int) -> Kernel:
     """y[L, D] = r[L, D] + concat(o) w[D, heads*V]^T + b[D] with o [heads*L, V], the heads under one another.
 

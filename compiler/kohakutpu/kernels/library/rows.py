@@ -8,6 +8,7 @@ Every kernel is one band: an intermediate result never leaves a register. Wider 
 from __future__ import annotations
 
 from functools import lru_cache
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def _softmax(v: Arithmetic) -> Lane:
     return ex / row_sum(ex)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def softmax(cols: int) -> Kernel:
     """y[..., M, cols] = exp(x - max) / sum along rows of ``cols``.
 
@@ -51,12 +52,12 @@ def softmax(cols: int) -> Kernel:
     return named("softmax", body, softmax.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def softmax_keys(keys: int, cols: int = SUB_ROW) -> Kernel:
     """The softmax of the first ``keys`` of ``cols`` columns; the others are exactly 0 whatever x holds there.
 
     They are masked before the maximum is taken, so neither padding above every score nor scores far below zero spoil
-    the row.
+    the row; scores below -59,900 would meet the value of a masked one, -60,000.
 
     Raises:
         TraceError: ``keys`` outside 1..cols, or ``cols`` no multiple of 16 up to 128.
@@ -72,7 +73,7 @@ def softmax_keys(keys: int, cols: int = SUB_ROW) -> Kernel:
     return named("softmax_keys", body, softmax_keys.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def softmax_masked(cols: int) -> Kernel:
     """The softmax of the columns where ``mask[cols]`` is not 0; the others are 0 unless the whole row is masked.
 
@@ -89,7 +90,7 @@ def softmax_masked(cols: int) -> Kernel:
     return named("softmax_masked", body, softmax_masked.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def layernorm(cols: int) -> Kernel:
     """y[..., M, cols] = (x - mean) * rsqrt(variance + eps) * w[cols] + b[cols] along rows; knob eps.
 
@@ -111,7 +112,7 @@ def layernorm(cols: int) -> Kernel:
     return named("layernorm", body, layernorm.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def rmsnorm(cols: int) -> Kernel:
     """y[..., M, cols] = x * rsqrt(mean square + eps) * w[cols] along rows; knob eps.
 
@@ -128,7 +129,7 @@ def rmsnorm(cols: int) -> Kernel:
     return named("rmsnorm", body, rmsnorm.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def group_norm(group: int) -> Kernel:
     """The layernorm of groups of ``group`` elements with w and b at the full shape of x; knob eps.
 
@@ -153,8 +154,8 @@ def key_mask(keys: int, cols: int) -> np.ndarray[Any, np.dtype[np.float64]]:
     """One row of ``cols`` values, 1 for the first ``keys``.
 
     Raises:
-        TraceError: ``keys`` outside 1..cols.
+        TraceError: ``keys`` no integer or outside 1..cols.
     """
-    if not 1 <= keys <= cols:
-        raise TraceError(f"softmax_keys: {keys} keys in rows of {cols}; give 1 to {cols}")
+    if not isinstance(keys, Integral) or not 1 <= keys <= cols:
+        raise TraceError(f"softmax_keys: {keys} keys in rows of {cols}; give an integer from 1 to {cols}")
     return (np.arange(cols) < keys).astype(np.float64)

@@ -24,7 +24,7 @@ _LONGEST = 65504.0
 """A sum is a mean times the row length, which FP16 has to hold."""
 
 
-@lru_cache
+@lru_cache(typed=True)
 def layernorm_wide(cols: int) -> Kernel:
     """y = (x - mean) * rsqrt(variance + eps) * w[cols] + b[cols] along rows of ``cols``, x of any rank; knob eps.
 
@@ -39,7 +39,7 @@ def layernorm_wide(cols: int) -> Kernel:
     return named("layernorm_wide", body, layernorm_wide.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def rmsnorm_wide(cols: int) -> Kernel:
     """y = x * rsqrt(mean square + eps) * w[cols] along rows of ``cols``, x of any rank; knob eps.
 
@@ -60,7 +60,7 @@ def rmsnorm_wide(cols: int) -> Kernel:
     return named("rmsnorm_wide", body, rmsnorm_wide.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def group_norm_wide(group: int) -> Kernel:
     """y = (x - mean) * rsqrt(variance + eps) * w + b over groups of ``group`` consecutive elements; knob eps.
 
@@ -72,7 +72,7 @@ def group_norm_wide(group: int) -> Kernel:
     return _group_norm("group_norm_wide", group, identity, group_norm_wide.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def group_norm_silu_wide(group: int) -> Kernel:
     """The SiLU of :func:`group_norm_wide`.
 
@@ -109,7 +109,7 @@ def _norm(x: Buffer, affine: tuple[Buffer, Buffer], y: Buffer, shape: SubRows, e
         out[e] <<= tail((v[e] - mean[e]) * rsqrt(square[e] + eps) * gain[e] + shift[e])
 
 
-@lru_cache
+@lru_cache(typed=True)
 def softmax_wide(cols: int) -> Kernel:
     """y = exp(x - max) / sum along rows of ``cols``, x of any rank.
 
@@ -124,7 +124,7 @@ def softmax_wide(cols: int) -> Kernel:
     return named("softmax_wide", body, softmax_wide.__doc__)
 
 
-@lru_cache
+@lru_cache(typed=True)
 def softmax_keys_wide(keys: int, cols: int) -> Kernel:
     """The softmax of the first ``keys`` of ``cols`` columns; the others are exactly 0 whatever x holds there.
 
