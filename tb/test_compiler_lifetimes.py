@@ -4,16 +4,21 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import ktpu
 from kohakutpu.errors import CompileError
+from kohakutpu.kernels import library
 from kohakutpu.schedule.arena import Arena
 from kohakutpu.schedule.lifetimes import Group, Guard, Life, Need, Placed, Step, conflicts, lifetimes, pack
 from kohakutpu.schedule.model_plan import ModelPlan
+from ktpu.compiling import finished, scheduled
 
 pytestmark = pytest.mark.unit
 
@@ -57,6 +62,7 @@ def test_lives() -> None:
     ]
     lives = lifetimes(needs, steps)
     assert lives.pop("normal") == Life(1, 2)
+    assert lives.pop("never_read") == Life(0, 0)
     assert set(lives.values()) == {Life(0, 3)}
 
 
@@ -127,6 +133,18 @@ def test_guard_catches_another_order() -> None:
         guard.read("t0")
     guard.write("t0")
     guard.read("t0")
+
+
+def test_no_program_is_made_where_buffers_spoil_each_other() -> None:
+    """A temp at the address of another one that is still needed: the program is refused before it exists."""
+    half = np.ones((32, 32), np.float16)
+    call, machine = ktpu.call(library.mlp(), half, half, half), ktpu.machine("mm_store")
+    schedule = scheduled(call.trace, machine)
+    assert finished(call, machine, schedule, (), knobs={}).artifact
+    hidden, down = next(b for b in schedule.buffers.values() if b.role == "temp"), schedule.buffers["down"]
+    spoilt = replace(schedule, buffers={**schedule.buffers, "down": replace(down, address=hidden.address)})
+    with pytest.raises(CompileError, match=r"down at 0x.* is read after .* was written over it"):
+        finished(call, machine, spoilt, (), knobs={})
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from kohakutpu.schedule import (
     plan,
 )
 from kohakutpu.schedule.layout import F16
+from kohakutpu.schedule.placement import guard
 from kohakutpu.schedule.requantise import Requantise, ToRows
 from kohakutpu.tensor import Call
 from ktpu.prelude import Step, prelude
@@ -173,7 +174,11 @@ def finished(
         images: what loading the artifact writes.
         knobs: options to note in the artifact.
         before: what brings operands into their byte orders.
+
+    Raises:
+        CompileError: buffers at addresses where one spoils another that is read later.
     """
+    guard(schedule)
     earlier = prelude(before, machine)
     programs = [*earlier.programs, *emit(schedule, machine)]
     first, *later = emit_moves(schedule, machine)

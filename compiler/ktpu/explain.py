@@ -12,6 +12,7 @@ from kohakutpu.program import UnitProgram
 from kohakutpu.program.moves import text as move_text
 from kohakutpu.schedule.ir import Band, Buffer, Schedule
 from kohakutpu.schedule.lifetimes import Life, Need, Step, lifetimes
+from kohakutpu.schedule.placement import steps_of
 from ktpu.compiling import Compiled
 from ktpu.costing import cost
 from ktpu.counters import counters
@@ -99,14 +100,7 @@ def gather(compiled: Compiled, *, name: str = "", trace: str = "", profile: str 
 
 def run_steps(schedule: Schedule) -> list[Step]:
     """What runs, in order, with the placed buffers each step touches."""
-    out = []
-    for number, band in enumerate((*schedule.bands, None)):
-        for c in (c for c in schedule.conversions if c.band == number):
-            out += [Step(c.text(), (read,), (written,)) for read, written in c.steps()]
-        if band is not None:
-            reads, writes = (tuple(n for n in names if n in schedule.buffers) for names in (band.reads, band.writes))
-            out.append(Step(f"{band.engine}{number}", reads, writes))
-    return out
+    return steps_of(schedule.bands, schedule.conversions, schedule.buffers)
 
 
 def buffer_lives(schedule: Schedule, steps: Sequence[Step]) -> dict[str, Life]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -85,8 +86,8 @@ class Placed:
 def lifetimes(needs: Sequence[Need], steps: Sequence[Step]) -> dict[str, Life]:
     """The life of every buffer.
 
-    A temp lives from its first write to its last touch. It takes the whole run if it is never written, never
-    read, or read at or before its first write; so does everything that is no temp.
+    A temp lives from its first write to its last touch. It takes the whole run if it is never written, or read at
+    or before its first write; so does everything that is no temp.
 
     Raises:
         CompileError: a name declared twice, or a step that touches an undeclared one.
@@ -107,10 +108,10 @@ def lifetimes(needs: Sequence[Need], steps: Sequence[Step]) -> dict[str, Life]:
     lives = {}
     for need in needs:
         r, w = reads[need.name], writes[need.name]
-        if need.role != TEMP or not r or not w or r[0] <= w[0]:
+        if need.role != TEMP or not w or (r and r[0] <= w[0]):
             lives[need.name] = whole
         else:
-            lives[need.name] = Life(w[0], max(r[-1], w[-1]))
+            lives[need.name] = Life(w[0], max(r + w))
     return lives
 
 
@@ -211,10 +212,12 @@ class Guard:
     def __init__(self, placed: Mapping[str, Placed]) -> None:
         self._placed = dict(placed)
         self._spoilt: dict[str, str] = {}
-        items = list(self._placed.values())
-        self._shares = {
-            p.name: [q.name for q in items if q.name != p.name and p.base < q.end and q.base < p.end] for p in items
-        }
+        self._shares: dict[str, list[str]] = {name: [] for name in self._placed}
+        items = sorted(self._placed.values(), key=lambda p: p.base)
+        for i, p in enumerate(items):
+            for q in takewhile(lambda q, end=p.end: q.base < end, items[i + 1 :]):  # type: ignore[misc]
+                self._shares[p.name].append(q.name)
+                self._shares[q.name].append(p.name)
 
     def write(self, name: str) -> None:
         """``name`` was written: it is whole, everything that shares bytes with it is spoilt."""

@@ -7,7 +7,7 @@ Steps are the bands with every part of a conversion as a step of its own before 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +16,8 @@ from kohakutpu.errors import CompileError
 from kohakutpu.ints import up
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule.arena import Arena, ArenaFullError
-from kohakutpu.schedule.ir import AnyBand, Buffer
-from kohakutpu.schedule.lifetimes import TEMP, Group, Life, Placed, Step, lifetimes, pack
+from kohakutpu.schedule.ir import AnyBand, Buffer, Schedule
+from kohakutpu.schedule.lifetimes import TEMP, Group, Guard, Life, Placed, Step, lifetimes, pack
 from kohakutpu.schedule.lifetimes import Need as Item
 from kohakutpu.schedule.planner import Need
 from kohakutpu.schedule.requantise import Conversion
@@ -42,7 +42,7 @@ class Placement:
     staging_full: int = 0
 
 
-def steps_of(bands: Sequence[AnyBand], conversions: Sequence[Conversion], held: Mapping[str, Need]) -> list[Step]:
+def steps_of(bands: Sequence[AnyBand], conversions: Sequence[Conversion], held: Container[str]) -> list[Step]:
     """What reads and writes buffers, in order; values that no buffer holds are left out."""
     before: dict[int, list[Step]] = {}
     for c in conversions:
@@ -54,8 +54,22 @@ def steps_of(bands: Sequence[AnyBand], conversions: Sequence[Conversion], held: 
         if number < len(bands):
             band = bands[number]
             reads, writes = (tuple(n for n in names if n in held) for names in (band.reads, band.writes))
-            out.append(Step(f"band {number}", reads, writes))
+            out.append(Step(f"{band.engine}{number}", reads, writes))
     return out
+
+
+def guard(schedule: Schedule) -> None:
+    """Follow what runs at the addresses the buffers have: every read finds what was written last.
+
+    Raises:
+        CompileError: bytes are read after something else was written over them.
+    """
+    guarded = Guard({n: Placed(n, b.address, b.nbytes, schedule.lives[n]) for n, b in schedule.buffers.items()})
+    for step in steps_of(schedule.bands, schedule.conversions, schedule.buffers):
+        for name in step.reads:
+            guarded.read(name)
+        for name in step.writes:
+            guarded.write(name)
 
 
 def place(
