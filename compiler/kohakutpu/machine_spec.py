@@ -33,11 +33,15 @@ Node = tuple[int, int]
 
 @dataclass(frozen=True)
 class MeshSpec:
-    """One mesh: where its units, memory ports and orchestrator sit, as (x, y)."""
+    """One mesh: where its units, memory ports and orchestrator sit, as (x, y).
+
+    ``grid`` is the number of router columns and rows. No program depends on it, so no digest does.
+    """
 
     units: Mapping[str, tuple[Node, ...]]
     mem_ports: tuple[Node, ...] = ((0, 1),)
     orch: Node | None = None
+    grid: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,7 @@ class MachineSpec:
             units={k: tuple((x, y) for x, y in v) for k, v in text["units"].items()},
             mem_ports=tuple((x, y) for x, y in text["mem_ports"]),
             orch=tuple(text["orch"]) if text.get("orch") else None,
+            grid=(int(text["nx"]), int(text["ny"])) if "nx" in text else None,
         )
         names = {f.name for f in fields(cls)}
         offered = frozenset(text.get("features", ()))

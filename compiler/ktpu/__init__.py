@@ -36,7 +36,7 @@ from kohakutpu.tensor import (
     softmax,
 )
 from ktpu.compiling import Compiled, compile, read_output
-from ktpu.costing import cost
+from ktpu.costing import cost, mesh_cost
 from ktpu.devices import TargetError, TensorDevice, machine, machines, open, tensor
 from ktpu.kernel_calls import KernelCalls
 from ktpu.planning import Footprint, footprint, plan
@@ -67,6 +67,7 @@ __all__ = [
     "machines",
     "matmul",
     "matmul_batched",
+    "mesh_cost",
     "mul",
     "open",
     "plan",

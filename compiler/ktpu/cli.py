@@ -203,6 +203,7 @@ def explain(
     knob: Annotated[list[str] | None, typer.Option(help="knobs of the kernel, gm=8")] = None,
     fuse: Annotated[str, typer.Option(help="epilogues on the arriving tile: auto, require or never")] = "auto",
     profile: Annotated[str, typer.Option(help="prices of the cost model: default or ref")] = "default",
+    mesh: Annotated[int | None, typer.Option(help="also simulate the mesh, with a memory of so many cycles")] = None,
     full: Annotated[bool, typer.Option(help="every instruction and round")] = False,
     html: Annotated[Path | None, typer.Option(help="also write one page with pictures")] = None,
 ) -> None:
@@ -217,7 +218,8 @@ def explain(
         knobs = {n: explain_call.knob(v) for n, v in explain_call.pairs("--knob", knob or []).items()}
         call = explain_call.build(named, explain_call.pairs("--shape", shape), knobs)
         compiled = ktpu.compile(call, ktpu.machine(machine), fuse=fuse)
-        found = gather(compiled, name=named.text, trace=named.kernel.trace(**knobs).text(), profile=profile)
+        trace = named.kernel.trace(**knobs).text()
+        found = gather(compiled, name=named.text, trace=trace, profile=profile, latency=mesh)
         print_sections(sections(found, full=full), console)
         if html is not None:
             from ktpu.explain_html import page

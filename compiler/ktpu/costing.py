@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from kohakutpu import cost as model
-from kohakutpu.cost import KernelCost
+from kohakutpu.cost import KernelCost, MeshCost
+from kohakutpu.cost.mesh import LATENCY
 from ktpu.compiling import Compiled
 
 
@@ -20,3 +21,15 @@ def cost(compiled: Compiled, profile: str = "default") -> KernelCost:
     return model.cost(
         compiled.schedule, compiled.programs, compiled.moves, compiled.machine, model.profile(profile)
     )
+
+
+def mesh_cost(compiled: Compiled, latency: int = LATENCY) -> MeshCost:
+    """Cycles with the words of every band as messages on the links of the mesh; tag ``model``, not cycle accurate.
+
+    Args:
+        latency: cycles from a request at a memory port to its first word.
+
+    Raises:
+        ValueError: a latency below 0.
+    """
+    return model.mesh_cost(compiled.programs, compiled.moves, compiled.machine, latency)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from kohakutpu.cost import KernelCost
+from kohakutpu.cost import KernelCost, MeshCost
 from kohakutpu.isa import address
 from kohakutpu.program import UnitProgram
 from kohakutpu.program.moves import text as move_text
@@ -14,7 +14,7 @@ from kohakutpu.schedule.ir import Band, Buffer, Schedule
 from kohakutpu.schedule.lifetimes import Life, Need, Step, lifetimes
 from kohakutpu.schedule.placement import steps_of
 from ktpu.compiling import Compiled
-from ktpu.costing import cost
+from ktpu.costing import cost, mesh_cost
 from ktpu.counters import counters
 from ktpu.explain_tiles import Choice, choice
 from ktpu.moving import step_text
@@ -58,6 +58,7 @@ class Explanation:
     Args:
         steps: names of what runs, in order: conversions and bands.
         tiles: per product band number, how its tile was chosen.
+        mesh: cycles on the links of the mesh, if asked for.
     """
 
     name: str
@@ -67,16 +68,20 @@ class Explanation:
     placements: tuple[Placement, ...]
     steps: tuple[str, ...]
     tiles: dict[int, Choice] = field(default_factory=dict)
+    mesh: MeshCost | None = None
 
 
-def gather(compiled: Compiled, *, name: str = "", trace: str = "", profile: str = "default") -> Explanation:
+def gather(
+    compiled: Compiled, *, name: str = "", trace: str = "", profile: str = "default", latency: int | None = None
+) -> Explanation:
     """Everything there is to say about a compiled call.
 
     Args:
         trace: printed form of the kernel's trace.
+        latency: cycles of a memory request, to simulate the mesh too.
 
     Raises:
-        ValueError: an unknown cost profile.
+        ValueError: an unknown cost profile, or a latency below 0.
     """
     steps = run_steps(compiled.schedule)
     lives = buffer_lives(compiled.schedule, steps)
@@ -95,6 +100,7 @@ def gather(compiled: Compiled, *, name: str = "", trace: str = "", profile: str 
         tuple(placements),
         tuple(s.name for s in steps),
         tiles,
+        None if latency is None else mesh_cost(compiled, latency),
     )
 
 
@@ -276,7 +282,23 @@ def span(low: int, high: int) -> str:
 
 def _cost(e: Explanation) -> Section:
     head = e.cost.text().splitlines()[0]
-    return Section("Cost", (head,), (Table(COST_HEADERS, tuple(cost_rows(e.cost))),))
+    tables = [Table(COST_HEADERS, tuple(cost_rows(e.cost)))]
+    if e.mesh is None:
+        return Section("Cost", (head,), tuple(tables))
+    tables.append(Table(MESH_HEADERS, tuple(mesh_rows(e.mesh))))
+    return Section("Cost", (head, e.mesh.text().splitlines()[0]), tuple(tables))
+
+
+MESH_HEADERS = ("band", "cycles on the mesh", "limiter", "busiest", "busy")
+
+
+def mesh_rows(c: MeshCost) -> list[tuple[str, ...]]:
+    """One row a band under :data:`MESH_HEADERS`."""
+    rows: list[tuple[str, ...]] = []
+    for b in c.bands:
+        name, share = b.busiest
+        rows.append((f"{b.engine}{b.number}", f"{b.cycles:,}", b.limiter, name, f"{share:.0%}"))
+    return rows
 
 
 def notes(e: Explanation) -> list[str]:
