@@ -422,9 +422,15 @@ GROUP_NORMS = (
 def flash_operands(
     d: Draw, heads: int, lq: int, lkv: int, dk: int, dv: int, *, keys: int | None = None, logits: float = 1.0
 ) -> Operands:
-    """q scaled by log2(e)/sqrt(dk) times ``logits``, k, and v transposed; k and v zero behind ``keys``."""
-    q = d.rng.standard_normal((heads, lq, dk)) * (math.log2(math.e) / math.sqrt(dk) * logits)
+    """q scaled by log2(e)/sqrt(dk) times ``logits``, k, and v transposed; k and v zero behind ``keys``.
+
+    With logits above 1 a query points along one key, whose score is then far above all others.
+    """
+    q = d.rng.standard_normal((heads, lq, dk))
     k, v = d.act(heads, lkv, dk), d.act(heads, dv, lkv)
+    if logits > 1:
+        q = k[:, d.rng.integers(lkv, size=lq)].astype(np.float64)
+    q *= math.log2(math.e) / math.sqrt(dk) * logits
     if keys is not None:
         k[:, keys:], v[:, :, keys:] = 0.0, 0.0
     return {"q": q.astype(np.float16), "k": k, "v": v}
