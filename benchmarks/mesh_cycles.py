@@ -4,7 +4,8 @@
     python benchmarks/mesh_cycles.py
 
 The analytic bracket and the mesh-level mode (docs/spec/compiler.md 14.2) price the programs that then run on the RTL,
-with a memory of 20 cycles and one beat a cycle. Every kernel is compared with the reference bit for bit first.
+with a memory of 20 cycles and one beat a cycle. Every kernel is compared with the reference bit for bit first. What a
+host does between two rounds is in the machine's figure alone.
 """
 
 from __future__ import annotations
@@ -37,25 +38,22 @@ def product(n: int, tile: int, nk: int) -> Call:
 
 CASES = {
     "mm_quad": {
-        "128-cube, 2x2 sub-tiles": lambda: product(128, 2, 2),
-        "128-cube, 4x4 sub-tiles": lambda: product(128, 4, 2),
+        "64-cube, 4x4 sub-tiles": lambda: product(64, 4, 2),
         "128-cube, 8x8 sub-tiles": lambda: product(128, 8, 2),
+        "128-cube, 16x16 sub-tiles": lambda: product(128, 16, 2),
         "256-cube, 8x8 sub-tiles": lambda: product(256, 8, 2),
-        "layernorm 512x128": lambda: ktpu.call(library.layernorm(128), _normal(512, 128), _normal(128), _normal(128)),
+        "layernorm 32x128": lambda: ktpu.call(library.layernorm(128), _normal(32, 128), _normal(128), _normal(128)),
     },
     "mm_store": {
-        "softmax 256x128": lambda: ktpu.call(library.softmax(128), _normal(256, 128)),
+        "softmax 16x128": lambda: ktpu.call(library.softmax(128), _normal(16, 128)),
         "mlp 64x128x256": lambda: ktpu.call(library.mlp(), _normal(64, 128), _normal(256, 128), _normal(128, 256)),
-        "attention 1x128x128": lambda: ktpu.call(
-            library.flash_attention, _normal(1, 128, 64), _normal(1, 128, 64), _normal(1, 64, 128)
-        ),
     },
 }
 
 
 def measure(name: str, call: Call, model: ktpu.Device, device: ktpu.Device) -> dict[str, object]:
     """One kernel: three figures of the model beside the machine's."""
-    compiled = ktpu.compile(call, model.machine if hasattr(model, "machine") else ktpu.machine(name))
+    compiled = ktpu.compile(call, ktpu.machine(name))
     device.transport.marks()
     report = replay(compiled.artifact, model, device)
     if not report.agree:
@@ -74,7 +72,7 @@ def measure(name: str, call: Call, model: ktpu.Device, device: ktpu.Device) -> d
 
 def main() -> None:
     """Measure, print, store."""
-    table = Table("machine", "kernel", "bracket", "mesh", "RTL", "mesh / RTL", "limiters on the mesh")
+    table = Table("machine", "kernel", "rounds", "bracket", "mesh", "RTL", "mesh / RTL", "limiters on the mesh")
     rows = []
     for machine, cases in CASES.items():
         device = ktpu.open(f"rtl:{machine}", dram={"ideal": 1, "lat_min": LATENCY, "lat_max": LATENCY})
@@ -82,12 +80,11 @@ def main() -> None:
         for kernel, make in cases.items():
             row: dict[str, Any] = {"machine": machine, "kernel": kernel, **measure(machine, make(), model, device)}
             rows.append(row)
-            ratio = f"{row['mesh'] / row['cycles']:.2f}"
-            bracket = f"{row['low']:,}..{row['high']:,}"
+            figures = [f"{row['rounds']}", f"{row['low']:,}..{row['high']:,}", f"{row['mesh']:,}", f"{row['cycles']:,}"]
             limiters = ", ".join(sorted(set(row["limiters"])))
-            table.add_row(machine, kernel, bracket, f"{row['mesh']:,}", f"{row['cycles']:,}", ratio, limiters)
+            table.add_row(machine, kernel, *figures, f"{row['mesh'] / row['cycles']:.2f}", limiters)
         device.close()
-    Console().print(table)
+    Console(width=150).print(table)
     RESULT.write_text(json.dumps({"latency": LATENCY, "rows": rows}, indent=1) + "\n", encoding="utf-8")
 
 

@@ -13,8 +13,10 @@ from typer.testing import CliRunner
 
 import ktpu
 from kohakubench.programs import description, spec
+from kohakutpu.cost.activity import word_cycles
 from kohakutpu.cost.network import HOP, Network, link_text
 from kohakutpu.kernels import library
+from kohakutpu.program.vector_words import Alu, Bar, Loop, Seti, Setvl, Vbcast, Vcvt, Vld, Vred, Vst
 from kohakutpu.tensor import Call
 from ktpu.cli import app
 
@@ -115,6 +117,18 @@ def test_units_are_as_busy_as_the_analytic_model_says() -> None:
         for unit, spent in analytic[b.number].units.items():
             assert spent.mac + spent.lanes <= b.busy[f"{b.engine}{unit}"] <= spent.mac + spent.lanes + spent.control
         assert b.cycles > max(b.busy.values()) - 1
+
+
+def test_words_of_a_kernel_take_the_goals_of_the_page() -> None:
+    """Column Goal of vector specification 16.2 at VL = 128."""
+    add, after = Alu("VADD", 2, "v0", "v1"), Alu("VMUL", 3, "v2", "S1")
+    assert [word_cycles(w, 8, add) for w in (Alu("VMUL", 3, "v4", "S1"), after)] == [9, 25]
+    moves = (Vld(1, 0), Vld(1, 0, dtype="FP32"), Vst(1, 0), Vcvt(2, 1), Vbcast("S1", "v2"))
+    assert [word_cycles(w, 8, None) for w in moves] == [12, 20, 12, 12, 4]
+    assert [word_cycles(Vred(kind, 1), 8, None) for kind in ("SUM", "MAX", "DOT", "ANY")] == [153, 153, 161, 22]
+    assert [word_cycles(w, 8, None) for w in (Seti("S1"), Setvl(1), Loop(1, 4), Bar())] == [2, 2, 2, 1]
+    assert word_cycles(Vst(2, 0), 8, add) == word_cycles(Vst(3, 0), 8, add) + 14
+    assert word_cycles(Alu("VADD", 5, "v0", "v1", where="T", pr=1), 8, Alu("VCMPLT", 0, "v1", "v2", pr=1)) == 25
 
 
 def test_a_tile_goes_straight_to_the_core() -> None:

@@ -15,9 +15,30 @@ from math import prod
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program.cost import ISSUED, cycles, executed_words
 from kohakutpu.program.instructions import Desc, Dims, Drain, Fill, Gemm, Image, Instruction, Run
-from kohakutpu.program.vector_words import Bar, Halt, Vdrain, Vfill, Word
+from kohakutpu.program.vector_words import (
+    Alu,
+    Bar,
+    Halt,
+    Loop,
+    Seti,
+    Setmode,
+    Setvl,
+    Vbcast,
+    Vcvt,
+    Vdrain,
+    Vfill,
+    Vld,
+    Vred,
+    Vshuf,
+    Vst,
+    Word,
+)
 
 LAYER = "L1"
+
+_ALAT = 14
+"""Cycles from the last operand of a lane to its result in a register, of the figures of 16.2."""
+_HALF_RATE = ("SUMSQ", "DOT", "EXPSUM")
 
 
 @dataclass(frozen=True)
@@ -42,9 +63,10 @@ class Write:
 
 @dataclass(frozen=True)
 class Work:
-    """Keep the arithmetic busy; the unit's time goes on with it."""
+    """A word of a vector kernel takes ``cycles``, in ``beats`` of which lanes or control do something."""
 
     cycles: int
+    beats: int
 
 
 @dataclass(frozen=True)
@@ -128,6 +150,7 @@ def actions(instructions: Iterable[Instruction], machine: MachineSpec) -> Iterat
 
 
 def _run(kernel: _Kernel, run: Run, machine: MachineSpec) -> Iterator[Action]:
+    before: Word | None = None
     for word, chunks in executed_words(kernel.words, run.pc, machine):
         match word:
             case Vfill(ad=ad):
@@ -138,4 +161,56 @@ def _run(kernel: _Kernel, run: Run, machine: MachineSpec) -> Iterator[Action]:
                 yield Arrived()
             case Halt():
                 yield Wait()
-        yield Work(1 if isinstance(word, ISSUED) else chunks)
+        yield Work(word_cycles(word, chunks, before), 1 if isinstance(word, ISSUED) else chunks)
+        before = word
+
+
+def word_cycles(word: Word, chunks: int, before: Word | None) -> int:
+    """Cycles of one word of a kernel behind the word ``before``: column *Goal* of docs/spec/vector.md 16.2."""
+    waits = _ALAT if written(before) & read(word) else 0
+    match word:
+        case Alu():
+            return chunks + (waits + 3 if waits else 1)
+        case Vred(kind="ANY" | "ALL"):
+            return _ALAT + 8
+        case Vred(kind=kind):
+            return (2 if kind in _HALF_RATE else 1) * chunks + 9 * (_ALAT + 1) + 10
+        case Vld(dtype=dtype) | Vst(dtype=dtype):
+            return waits + (1 if dtype == "FP16" else 2) * chunks + 4
+        case Vbcast(to=to) if to.startswith("S"):
+            return waits + 4
+        case Vcvt() | Vshuf() | Vbcast():
+            return waits + chunks + 4
+        case Seti() | Setvl() | Setmode() | Loop():
+            return 2
+    return 1
+
+
+def written(word: Word | None) -> frozenset[str]:
+    """The register a lane word writes."""
+    match word:
+        case Alu(compare=True, pr=pr):
+            return frozenset({f"p{pr}"})
+        case Alu(vd=vd) | Vld(vd=vd) | Vcvt(vd=vd) | Vshuf(vd=vd):
+            return frozenset({f"v{vd}"})
+        case Vred(sd=sd):
+            return frozenset({f"S{sd}"})
+        case Vbcast(to=to):
+            return frozenset({to})
+    return frozenset()
+
+
+def read(word: Word) -> frozenset[str]:
+    """Registers a lane word reads, the predicate it is under included."""
+    match word:
+        case Alu(pr=pr, where=where):
+            return frozenset(word.reads.values()) | ({f"p{pr}"} if where else frozenset())
+        case Vst(vd=vd):
+            return frozenset({f"v{vd}"})
+        case Vcvt(va=va):
+            return frozenset({f"v{va}"})
+        case Vshuf(va=va, sk=sk):
+            return frozenset({f"v{va}", f"S{sk}"})
+        case Vbcast(of=of):
+            return frozenset({of})
+    return frozenset()

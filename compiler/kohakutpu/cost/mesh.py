@@ -25,7 +25,7 @@ LATENCY = 40
 """Cycles from a request at a memory port to its first word, where the caller names none."""
 
 _SHARE = 0.75
-"""What is busy for less than this share of a band does not limit it; the time under way does."""
+"""What is busy for less than this share of a band does not limit it; the time words and results are under way does."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ class _Band:
                     u.writing += 1
                     self._at(now, self._write(u, action.words, action.to, now))
                     now += 1
-                case act.Work(cycles):
-                    u.busy += cycles
+                case act.Work(cycles, beats):
+                    u.busy += beats
                     now += cycles
                 case act.Sweep():
                     now = self._sweep(u, action, now)
