@@ -68,9 +68,9 @@ def joined(name: str, shape: tuple[int, int], tiling: Tiling | None = None) -> C
     return [*made, passed, folds], {**given(*made), "c": half(*shape, seed=5)}, [whole]
 
 
-def attention(heads: int, queries: int, length: int, **knobs: Any) -> Any:
-    """A call of flash_attention with heads of 64 over ``length`` keys."""
-    q, k, v = half(heads, queries, 64), half(heads, length, 64, seed=4), half(heads, 64, length, seed=5)
+def attention(heads: int, queries: int, length: int, value: int = 64, **knobs: Any) -> Any:
+    """A call of flash_attention with heads of 64, and of ``value`` for the values, over ``length`` keys."""
+    q, k, v = half(heads, queries, 64), half(heads, length, 64, seed=4), half(heads, value, length, seed=5)
     return ktpu.call(flash_attention, q, k, v, **knobs)
 
 

@@ -226,6 +226,7 @@ def variants(k: Kernel) -> Iterator[Kernel]:
         {"fuse": "never" if k.options.get("fuse", "auto") == "auto" else "auto"},
         {"clusters": 1, "cores": 1},
         {"emit_fuse": not k.options.get("emit_fuse", True)},
+        {"stage_operands": False},
     ):
         yield replace(k, options={**k.options, **changed})
     for tier in ("", "dram", "l2") if k.machine.stage_bytes else ("",):

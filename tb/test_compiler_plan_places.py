@@ -246,14 +246,14 @@ def test_printed_schedule_of_a_fold() -> None:
     requests, _ = folded("softmax", (16, 32), 32)
     assert plan(requests, spec(MOVER)).text().splitlines() == [
         "schedule for hand2, pass budget 64",
-        "in x: mx:4x1:a 16x32 at 0x0, 512 bytes",
-        "in w: mx:4x1:b 32x32 at 0x800, 1024 bytes",
-        "temp z: tile:1x2:4x4 16x32 at 0x8000000000, 1024 bytes",
-        "temp z:flat: flat 16x32 at 0x8000000400, 1024 bytes",
-        "temp y: flat 16x32 at 0x8000000000, 1024 bytes",
-        "temp y:mx:2x1:a: mx:2x1:a 16x32 at 0x8000000400, 512 bytes",
-        "in v: mx:4x1:b 16x32 at 0x1000, 512 bytes",
-        "out o: tile:2x1:2x4 16x16 at 0x1800, 512 bytes",
+        "in x: mx:4x1:a 16x32 at 0x8000000000, 512 bytes",
+        "in w: mx:4x1:b 32x32 at 0x0, 1024 bytes",
+        "temp z: tile:1x2:4x4 16x32 at 0x8000000400, 1024 bytes",
+        "temp z:flat: flat 16x32 at 0x8000000800, 1024 bytes",
+        "temp y: flat 16x32 at 0x8000000400, 1024 bytes",
+        "temp y:mx:2x1:a: mx:2x1:a 16x32 at 0x8000000800, 512 bytes",
+        "in v: mx:4x1:b 16x32 at 0x8000000200, 512 bytes",
+        "out o: tile:2x1:2x4 16x16 at 0x800, 512 bytes",
         "band MG contract 16x32x32 grid=1x2x1 tile=gm4,gn4,nk1 chunks=1 reads=x,w writes=z resident=- double=x,w "
         "tier=dram role=compute out=emit",
         "  dealt unit 0: 1, unit 1: 1",

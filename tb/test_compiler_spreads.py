@@ -234,12 +234,12 @@ def test_parts_are_covered() -> None:
     covered(band, MACHINE)
     first, second = band.offsets[:2]
     with pytest.raises(CoverageError, match=r"OVERLAP: p0 word 7 is written twice"):
-        covered(replace(band, offsets=(first, first, *band.offsets[2:])), MACHINE)
+        covered(replace(band, offsets=np.array([first, first, *band.offsets[2:]])), MACHINE)
     with pytest.raises(CoverageError, match="GAP: p0 word"):
         covered(replace(band, offsets=band.offsets[:-1]), MACHINE)
     moved = (second[0], second[1] + 32)
     with pytest.raises(CoverageError, match=r"OVERSHOOT: p0 word \d+ is no part of the result"):
-        covered(replace(band, offsets=(first, moved, *band.offsets[2:])), MACHINE)
+        covered(replace(band, offsets=np.array([first, moved, *band.offsets[2:]])), MACHINE)
 
 
 # -- random cases --

@@ -153,9 +153,9 @@ def test_printed_schedule() -> None:
     shown = ktpu.compile(FORMS["bias_silu"], spec(FOUR), fuse="require").schedule.text().splitlines()
     assert shown[1:5] == [
         "in x: mx:4x2:a 32x64 at 0x0, 2048 bytes",
-        "in w: mx:8x2:b 32x64 at 0x800, 2048 bytes",
-        "in b: bias:8 1x32 at 0x1000, 256 bytes",
-        "out y: tile:2x1:4x8 32x32 at 0x1800, 2048 bytes",
+        "in w: mx:8x2:b 32x64 at 0x8000000000, 2048 bytes",
+        "in b: bias:8 1x32 at 0x800, 256 bytes",
+        "out y: tile:2x1:4x8 32x32 at 0x1000, 2048 bytes",
     ]
     assert shown[5].endswith("role=compute out=emit to=VC0,VC1 span=32")
     assert shown[7].endswith(

@@ -48,7 +48,8 @@ def test_ruff() -> None:
 
 def test_mypy() -> None:
     """The packages type-check under strict settings."""
-    _tool("mypy", "-p", "kohakutpu", "-p", "kohakuabi", "-p", "kohakudriver", "-p", "kohakubench", "-p", "ktpu")
+    packages = ("kohakutpu", "kohakuabi", "kohakudriver", "kohakubench", "ktpu", "ktpu_tinygrad")
+    _tool("mypy", *(word for package in packages for word in ("-p", package)))
 
 
 def test_import_layers() -> None:

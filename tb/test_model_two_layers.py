@@ -90,7 +90,7 @@ def test_compiled(clusters: int, stage: int) -> None:
     """The hidden layer, its rows and its entries stand in the staging store as far as it holds them."""
     text = machine(clusters, stage)
     mlp = call(first=FIRST, second=SECOND)
-    compiled = ktpu.compile(mlp, spec(text))
+    compiled = ktpu.compile(mlp, spec(text), stage_operands=False)
     rows, entries = "h:rows:48x64", "h:mx:4x2:a"
     assert [c.text() for c in compiled.schedule.conversions] == [
         f"quantise before band 1: h -> {entries} through {rows}"

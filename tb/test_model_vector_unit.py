@@ -366,5 +366,10 @@ def test_mx_store_limits() -> None:
     assert outcome("VDRAIN A0, L1 0 {mx=1 buf=2}", 1) == fault(VectorFault.F_ENC)
     assert outcome("VDRAIN A0, L1 0 -> node (3,1) buf 2 {mx=1}", 1) == fault(VectorFault.F_PEER)
     u.core.memory.l1[504, :2] = [0, 0x7C]
+    u.core.memory.descriptors[0] = Descriptor((1 << 40) - 160, [128, 0, 0, 0], [3, 1, 1, 1])
+    load(u, "VDRAIN A0, L1 488 {mx=1}")  # the infinity is in the third entry, of which nothing is written
+    assert u.execute(isa.run(0)) == fault(VectorFault.F_ADDR)
+    assert [len(words) for _, words in link.writes][-1] == 5
+    assert link.errors == 0
     assert outcome("VDRAIN A0, L1 504 {mx=1}", 1) == GOOD
     assert link.errors == 1 << VectorError.CLAMP

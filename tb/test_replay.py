@@ -21,11 +21,15 @@ from kohakubench.programs import description, device, operands, spec
 from kohakudriver import Device
 from kohakudriver.registers import address, fields, pack
 from kohakutpu.isa import cluster, message
+from kohakutpu.isa.address import staging
 from kohakutpu.model.transport import ModelTransport
 from ktpu import cli
 from ktpu.replay import ReplayReport, regions, replay
 
 pytestmark = pytest.mark.unit
+
+STAGE = staging(0)
+STAGE_BYTES = spec(description()).stage_bytes
 
 NODE = (2, 1)
 
@@ -84,7 +88,7 @@ def test_equal_devices_agree() -> None:
     assert report.agree, [f.text() for f in report.findings()]
     assert len(report.rounds) == len(list(art.rounds()))
     assert sum(r.signals for r in report.rounds) == len(art.payloads)
-    size = sum(n for _, n in regions(art, 1 << 32)) // 32
+    size = sum(n for _, n in regions(art, 1 << 32, STAGE_BYTES)) // 32
     assert all(r.words == size for r in report.rounds)
     assert report.problems == []
 
@@ -309,15 +313,20 @@ def test_used_devices_start_afresh() -> None:
 
 
 def test_regions_hold_guards() -> None:
-    """Every buffer with 4 KiB on both sides, inside memory, whole words, disjoint."""
+    """Every buffer with 4 KiB on both sides, inside the memory it stands in, whole words, disjoint."""
     art = product().artifact
-    found = regions(art, 1 << 32)
+    found = regions(art, 1 << 32, STAGE_BYTES)
     for low, n in found:
         assert low % 32 == n % 32 == 0
-    for buffer_low, buffer_high in [(o.address, o.address + o.nbytes) for o in art.outputs]:
-        assert any(low <= max(0, buffer_low - 4096) and buffer_high + 4096 <= low + n for low, n in found)
-    last = art.outputs[0].address + art.outputs[0].nbytes
-    assert max(low + n for low, n in regions(art, last + 64)) == last + 64
+    buffers = [(i.address, i.end) for i in art.images] + [(o.address, o.address + o.nbytes) for o in art.outputs]
+    assert {first >= STAGE for first, _ in buffers} == {False, True}
+    for first, end in buffers:
+        base = STAGE if first >= STAGE else 0
+        assert any(low <= max(base, first - 4096) and end + 4096 <= low + n for low, n in found)
+    last = max(end for _, end in buffers if end < STAGE)
+    assert max(low + n for low, n in regions(art, last + 64) if low < STAGE) == last + 64
+    last = max(end for _, end in buffers)
+    assert max(low + n for low, n in regions(art, 1 << 32, last + 64 - STAGE)) == last + 64
 
 
 # -- the command --

@@ -84,13 +84,19 @@ class Artifact:
                 f"artifact was compiled for machine {self.machine} ({self.machine_hash}), the target is "
                 f"{machine_hash}; compile it again for this target"
             )
+        end = 1 << 8 * files.PAYLOAD_BYTES
         for number, payload in enumerate(self.payloads):
-            if not 0 <= payload < 1 << 8 * files.PAYLOAD_BYTES:
+            if not 0 <= payload < end:
                 raise ArtifactError(f"payload {number} = {payload:#x} does not fit 256 bits")
         self._check_memory()
         limits = Limits.of(self.limits)
         acknowledging = {(int(x), int(y)) for x, y in self.meta.get("acknowledging", ())}
-        total = sum(check_round(i, steps, limits, acknowledging) for i, steps in enumerate(self._split()))
+        used: dict[tuple[Step, ...], int] = {}
+        total = 0
+        for index, steps in enumerate(map(tuple, self._split())):
+            if steps not in used:  # a long program repeats one round
+                used[steps] = check_round(index, steps, limits, acknowledging)
+            total += used[steps]
         if total != len(self.payloads):
             raise ArtifactError(f"kicks cover {total} payloads, the artifact holds {len(self.payloads)}")
 

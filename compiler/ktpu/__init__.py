@@ -35,6 +35,7 @@ from kohakutpu.tensor import (
     silu,
     softmax,
 )
+from ktpu.automatic import Automatic, auto
 from ktpu.compiling import Compiled, compile, read_output
 from ktpu.costing import cost, mesh_cost
 from ktpu.devices import TargetError, TensorDevice, machine, machines, open, tensor
@@ -43,6 +44,7 @@ from ktpu.planning import Footprint, footprint, plan
 from ktpu.running import run
 
 __all__ = [
+    "Automatic",
     "Compiled",
     "Footprint",
     "KernelCalls",
@@ -50,6 +52,7 @@ __all__ = [
     "Tensor",
     "TensorDevice",
     "add",
+    "auto",
     "call",
     "compile",
     "cost",

@@ -16,6 +16,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from kohakuabi import Artifact, ArtifactError
 from kohakudriver import Device, DriverError
+from ktpu.auto_command import auto_report
 from ktpu.numerics_command import numerics
 
 if TYPE_CHECKING:
@@ -254,3 +255,4 @@ def gen(check: Annotated[bool, typer.Option(help="only tell whether anything is 
 
 
 app.command()(numerics)
+app.command()(auto_report)

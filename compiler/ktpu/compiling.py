@@ -99,6 +99,7 @@ def compile(
     pass_budget: int | None = None,
     convert: str = "auto",
     reuse_temps: bool = True,
+    stage_operands: bool = True,
 ) -> Compiled:
     """Compile ``call`` for ``machine``.
 
@@ -113,6 +114,8 @@ def compile(
         pass_budget: instructions a program (1..stage_flits).
         convert: what brings tiles into rows: "mover", "cores", or "auto" for the mover where it can.
         reuse_temps: temps that are never alive together may share bytes; it changes no result.
+        stage_operands: operands that products read at least twice over may be placed in the staging store; it
+            changes no result.
 
     Raises:
         kohakutpu.errors.CompileError: naming the object, the value, the limit and the fix; a call on device
@@ -133,6 +136,7 @@ def compile(
         pass_budget=pass_budget,
         convert=convert,
         reuse_temps=reuse_temps,
+        stage_operands=stage_operands,
     )
     packed = pack_operands(schedule, call.values)
     images = [Image(schedule.buffers[n].address, data, n) for n, data in packed.items()]

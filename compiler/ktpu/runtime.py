@@ -166,9 +166,14 @@ class Runtime:
         run = Run()
         self.forms.running = True
         try:
-            # the staging store is empty between calls, and the plan fits it: its temps come before any scratch
+            # between calls the staging store holds only what it can forget, and the plan fits it: its temps and
+            # operands come before any scratch
             staged = [b for b in plan.places.blocks if b.tier == L2]
             spans = [(block, self.forms.span(run, block, call.trace.kernel)) for block in staged]
+            for b in plan.places.operands:
+                if b.name in plan.places.staged:
+                    contents = operands[b.source or b.name]
+                    self.forms.stage(run, contents, b.layout, b.nbytes, plan.places.staged[b.name])
             addresses = {
                 b.name: self.forms.form(run, operands[b.source or b.name], b.layout, b.nbytes).address
                 for b in plan.places.operands
@@ -287,6 +292,8 @@ class Runtime:
         spans = [(i.address, len(i.data)) for i in artifact.images]
         spans += [(o.address, o.nbytes) for o in artifact.outputs]
         spans += [(int(at), int(nbytes)) for at, nbytes in artifact.meta.get("temps", ())]
+        # what stands in the staging store between calls gives way: the program may write more than it states
+        self.forms.unstage()
         return self.memory.overlapping(spans)
 
     # ------------------------------------------------------------------ control
@@ -297,6 +304,7 @@ class Runtime:
     def empty_cache(self) -> None:
         """Drop linked programs, tables and forms of arrays that are not pinned; never the values of a live array."""
         self.forms.evict()
+        self.forms.unstage()
         self._tables.clear()
         for plan in self._plans.values():
             plan.linked.clear()

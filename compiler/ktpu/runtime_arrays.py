@@ -37,6 +37,7 @@ class Contents:
         host: the values, if they came from the host.
         source: the byte order its FP16 values are in on the device, "" if they came from the host.
         forms: what there is on the device, by key of the byte order.
+        staged: what stands in the staging store besides, dropped when that is needed for something else.
         clean: the padding of ``source`` is zero.
         pinned: forms that could be made again stay.
     """
@@ -49,6 +50,7 @@ class Contents:
     forms: dict[str, Form] = field(default_factory=dict)
     clean: bool = False
     pinned: bool = False
+    staged: dict[str, Form] = field(default_factory=dict)
 
     def check(self, epoch: int) -> None:
         """Refuse an array of an older epoch.
@@ -67,4 +69,11 @@ class Contents:
         gone = [key for key in self.forms if key != self.source]
         for key in gone:
             del self.forms[key]
+        return len(gone)
+
+    def unstage(self) -> int:
+        """Leave the staging store, but for the only form of its byte order a pinned array has; how many left."""
+        gone = [key for key in self.staged if key in self.forms or not self.pinned]
+        for key in gone:
+            del self.staged[key]
         return len(gone)

@@ -8,10 +8,11 @@ own. Here the table is divided into blocks, which keep their inner distances, an
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.schedule.fills import fill_bytes
 from kohakutpu.schedule.ir import Buffer, Schedule
 from kohakutpu.schedule.planner import HOST_ROLES
 from kohakutpu.schedule.tiers import DRAM, L2, global_addr
@@ -34,10 +35,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Places:
-    """What has to be placed: operands on their own, everything else in blocks."""
+    """What has to be placed: operands on their own, everything else in blocks.
+
+    Args:
+        staged: operands the planner wanted in the staging store, and how often products read them.
+    """
 
     operands: tuple[Buffer, ...]
     blocks: tuple[Block, ...]
+    staged: Mapping[str, float] = field(default_factory=dict)
 
 
 def places(schedule: Schedule, machine: MachineSpec, adjacent: Sequence[Sequence[str]] = ()) -> Places:
@@ -55,7 +61,16 @@ def places(schedule: Schedule, machine: MachineSpec, adjacent: Sequence[Sequence
         if bound & set(group):
             raise CompileError(f"adjacent({', '.join(group)}): {sorted(bound & set(group))} are operands of the call")
     rest = [b for b in schedule.buffers.values() if b.name not in bound]
-    return Places(operands, tuple(_blocks(rest, machine, adjacent)))
+    return Places(operands, tuple(_blocks(rest, machine, adjacent)), _staged(schedule, operands, machine))
+
+
+def _staged(schedule: Schedule, operands: Sequence[Buffer], machine: MachineSpec) -> dict[str, float]:
+    fills = fill_bytes(schedule.bands, schedule.dealt, machine)
+    return {b.name: fills[b.name] / b.nbytes for b in operands if _tier(b.address, machine) == L2}
+
+
+def _tier(at: int, machine: MachineSpec) -> str:
+    return L2 if machine.stage_bytes and at >= global_addr(0, 0, L2, machine) else DRAM
 
 
 def _blocks(buffers: list[Buffer], machine: MachineSpec, adjacent: Sequence[Sequence[str]]) -> list[Block]:
@@ -74,13 +89,12 @@ def _blocks(buffers: list[Buffer], machine: MachineSpec, adjacent: Sequence[Sequ
             merged[-1][1] = max(merged[-1][1], end)
         else:
             merged.append([first, end])
-    store = global_addr(0, 0, L2, machine) if machine.stage_bytes else None
     blocks = []
     for first, end in merged:
         inside = [b for b in buffers if first <= b.address < end]
         blocks.append(
             Block(
-                L2 if store is not None and first >= store else DRAM,
+                _tier(first, machine),
                 end - first,
                 {b.name: b.address - first for b in inside},
                 tuple(b.name for b in inside if b.role == "out"),

@@ -107,18 +107,16 @@ class DeviceMemory:
         self._live.add(storage)
         return storage
 
-    def scratch(self, nbytes: int, what: str) -> tuple[Storage, bool]:
-        """Place bytes in the staging store if they fit there, else in DRAM; True if they did not fit.
-
-        Raises:
-            MemoryFullError: they fit nowhere.
-        """
+    def staged(self, nbytes: int, what: str) -> Storage | None:
+        """Place bytes in the staging store; None without one, or if they do not fit there."""
         arena = self._arenas.get(L2)
-        if arena is None:
-            return self.alloc(nbytes, what), False
-        if arena.stats()["largest_free"] >= nbytes:
-            return self.alloc(nbytes, what, L2), False
-        return self.alloc(nbytes, what), True
+        if arena is None or arena.stats()["largest_free"] < nbytes:
+            return None
+        return self.alloc(nbytes, what, L2)
+
+    def staging(self, nbytes: int = 1) -> bool:
+        """True if there is a staging store of ``nbytes``, whatever stands in it."""
+        return L2 in self._arenas and nbytes <= self.machine.stage_bytes
 
     def live(self) -> list[Storage]:
         """What is placed, in order of address."""

@@ -10,7 +10,7 @@
 // INST_DEPTH, RECV_DEPTH  powers of two   ACKQ_DEPTH    power of two >= 64
 // L1_PRIM       "distributed", "block", "ultra"         L1_LAT 1..2
 // ALAT          12..18                    FILL_WDOG     cycles, 0 = off
-// MX_STORE      0 (the optional MXFP7 drain is not part of this build)
+// MX_STORE      0, 1: VDRAIN can quantise to MXFP7 (vector.md 15)
 // MODEL         1 (the form of DSP primitives is not part of this build)
 `default_nettype none
 `include "ktpu_defs.vh"
@@ -43,7 +43,7 @@ module vc_core #(
 );
 
     generate
-        if (MX_STORE != 0 || MODEL != 1) begin : g_illegal
+        if ((MX_STORE != 0 && MX_STORE != 1) || MODEL != 1) begin : g_illegal
             vc_core_illegal_parameters u_stop ();
         end
     endgenerate
@@ -152,7 +152,8 @@ module vc_core #(
         .L1_PRIM    (L1_PRIM),
         .L1_LAT     (L1_LAT),
         .FILL_WDOG  (FILL_WDOG),
-        .ACKQ_DEPTH (ACKQ_DEPTH)
+        .ACKQ_DEPTH (ACKQ_DEPTH),
+        .MX_STORE   (MX_STORE)
     ) u_mem (
         .clk              (clk),
         .rst_n            (rst_n),

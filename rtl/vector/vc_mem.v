@@ -10,14 +10,15 @@
 //            fill and forget the bad marks; QUIESCE never faults.
 // Latency    command to command without waiting, N chunks or n words: VLD FP16
 //            N + 2 + L1_LAT, FP32 2N + 2 + L1_LAT, VST as VLD at
-//            L1_LAT 1; VDRAIN to memory n + ceil(n/8) + 10; VFILL and VBAR n + 8 more than
-//            the read latency.
+//            L1_LAT 1; VDRAIN to memory n + ceil(n/8) + 10, of E quantised entries
+//            8E + 17 + L1_LAT at most; VFILL and VBAR n + 8 more than the read latency.
 // Throughput one L1 word per cycle for every engine; one inbound flit per cycle.
 // L1 ports   writes: burst words and fill responses before VST; reads: VLD, VDRAIN.
 //
 // CU_X, CU_Y own coordinate      MEM_X, MEM_Y memory port      L1_LAT 1..2
 // L1_PRIM    "distributed", "block", "ultra"    ACKQ_DEPTH power of two >= 64
 // FILL_WDOG  cycles, 0 = off     MERGE 0, 1: runs of words in one read request
+// MX_STORE   0, 1: VDRAIN can quantise (section 15)
 //
 // all_clear  every clearing walk of the core has ended; `clear_done` is this one's
 // (512 cycles). Before it no command and no flit is taken.
@@ -33,7 +34,8 @@ module vc_mem #(
     parameter L1_LAT     = 1,
     parameter FILL_WDOG  = `KT_VC_FILL_WDOG_DEFAULT,
     parameter ACKQ_DEPTH = `KT_VC_ACKQ_DEPTH_MIN,
-    parameter MERGE      = 1
+    parameter MERGE      = 1,
+    parameter MX_STORE   = `KT_VC_MX_STORE_DEFAULT
 ) (
     input  wire         clk,
     input  wire         rst_n,
@@ -85,7 +87,7 @@ module vc_mem #(
         if (CU_X < 0 || CU_X > 15 || CU_Y < 0 || CU_Y > 15 || MEM_X < 0 || MEM_X > 15
             || MEM_Y < 0 || MEM_Y > 15 || L1_LAT < 1 || L1_LAT > 2 || FILL_WDOG < 0
             || ACKQ_DEPTH < `KT_VC_ACKQ_DEPTH_MIN || (ACKQ_DEPTH & (ACKQ_DEPTH - 1)) != 0
-            || (MERGE != 0 && MERGE != 1)) begin : g_illegal
+            || (MERGE != 0 && MERGE != 1) || (MX_STORE != 0 && MX_STORE != 1)) begin : g_illegal
             vc_mem_illegal_parameters u_stop ();
         end
     endgenerate
@@ -118,8 +120,12 @@ module vc_mem #(
     wire [39:0] base;
     wire [71:0] stride;
     wire [63:0] bound;
-    wire        unaligned, one_dim, near_edge, over;
-    wire [8:0]  n;
+    wire        unaligned, one_dim, near_edge, walk_over;
+    wire [8:0]  walk_n;
+    wire        mx;
+    // An address of a quantising VDRAIN takes eight words of L1.
+    wire        over = walk_over || (mx && (walk_n > 9'd32));
+    wire [8:0]  n    = mx ? {walk_n[5:0], 3'd0} : walk_n;
 
     vc_mem_desc u_desc (
         .clk       (clk),
@@ -137,11 +143,11 @@ module vc_mem #(
         .unaligned (unaligned),
         .one_dim   (one_dim),
         .near_edge (near_edge),
-        .n         (n),
-        .over      (over)
+        .n         (walk_n),
+        .over      (walk_over)
     );
 
-    vc_mem_ctl #(.MERGE(MERGE)) u_ctl (
+    vc_mem_ctl #(.MERGE(MERGE), .MX_STORE(MX_STORE)) u_ctl (
         .clk           (clk),
         .rst_n         (rst_n),
         .enable        (all_clear),
@@ -162,6 +168,7 @@ module vc_mem #(
         .n             (n),
         .over          (over),
         .word          (word),
+        .mx            (mx),
         .vl            (vl),
         .store         (store),
         .wide          (wide),
@@ -338,11 +345,11 @@ module vc_mem #(
     );
 
     // --------------------------------------------------------------- outbound
-    wire         drain_valid, drain_ready, drain_open, sent_word;
+    wire         drain_valid, drain_ready, drain_open, sent_word, special;
     wire [287:0] drain_flit;
 
     vc_mem_drain #(.CU_X(CU_X[3:0]), .CU_Y(CU_Y[3:0]), .MEM_X(MEM_X[3:0]), .MEM_Y(MEM_Y[3:0]),
-                   .L1_LAT(L1_LAT)) u_drain (
+                   .L1_LAT(L1_LAT), .MX_STORE(MX_STORE)) u_drain (
         .clk       (clk),
         .rst_n     (rst_n),
         .start     (drain_start),
@@ -353,6 +360,7 @@ module vc_mem #(
         .stride    (stride),
         .bound     (bound),
         .n         (n),
+        .mx        (mx),
         .done      (drain_done),
         .fault     (drain_outside),
         .rd_en     (drain_rd),
@@ -362,7 +370,8 @@ module vc_mem #(
         .out_ready (drain_ready),
         .out_flit  (drain_flit),
         .open      (drain_open),
-        .sent_word (sent_word)
+        .sent_word (sent_word),
+        .special   (special)
     );
 
     cu_send u_send (
@@ -386,7 +395,7 @@ module vc_mem #(
     // ------------------------------------------------------- events and counts
     assign ev_cudata = rejected;
     assign ev_aresp  = rsp_in && !rsp_hit;
-    assign unit_err  = {2'b00, fill_stop, 1'b0, clamped, ev_aresp, rejected, third};
+    assign unit_err  = {2'b00, fill_stop, 1'b0, clamped || special, ev_aresp, rejected, third};
 
 `ifndef SYNTHESIS
     reg [31:0] port_stalls_q, fill_words_q, drain_words_q;

@@ -11,7 +11,8 @@
 `include "ktpu_defs.vh"
 
 module vc_mem_ctl #(
-    parameter MERGE = 1
+    parameter MERGE    = 1,
+    parameter MX_STORE = 0
 ) (
     input  wire        clk,
     input  wire        rst_n,
@@ -33,10 +34,11 @@ module vc_mem_ctl #(
     input  wire        unaligned,
     input  wire        one_dim,
     input  wire        near_edge,
-    input  wire [8:0]  n,
+    input  wire [8:0]  n,               // words of L1 unless `over`
     input  wire        over,
 
     output wire [31:0] word,            // of the command under way
+    output wire        mx,              //   a VDRAIN that quantises; stays 0 with MX_STORE = 0
     output wire [7:0]  vl,
     output wire        store,
     output wire        wide,
@@ -110,6 +112,7 @@ module vc_mem_ctl #(
     assign word      = word_q;
     assign vl        = vl_q;
     assign store     = op_q == VST;
+    assign mx        = (MX_STORE != 0) && (op_q == VDRAIN) && word_q[`KT_VC_DRAIN_MX];
 
     // ----------------------------------------------------------------- checks
     wire [2:0]  dtype     = word_q[`KT_VC_LDST_DTYPE];
@@ -117,11 +120,14 @@ module vc_mem_ctl #(
     wire        node      = word_q[`KT_VC_DRAIN_NODE];
     wire [7:0]  dst       = {word_q[`KT_VC_DRAIN_DST_X], word_q[`KT_VC_DRAIN_DST_Y]};
     wire        memory    = is_fill || !node;
-    wire        reserved  = !is_fill && (word_q[`KT_VC_DRAIN_MX]
-                            || (!node && ((dst != 8'd0) || word_q[`KT_VC_DRAIN_SIGNAL]
-                                          || (word_q[`KT_VC_DRAIN_BUF] != 4'd0))));
-    wire [16:0] peer_end  = {1'b0, base[`KT_VC_PEER_OFF]} + {8'd0, n};
-    wire        bad_peer  = (dst == 8'd0) || !one_dim
+    wire [3:0]  buffer    = word_q[`KT_VC_DRAIN_BUF];
+    wire        no_pack   = mx && (buffer[3:1] != 3'd0);
+    wire        bad_buf   = mx ? no_pack : buffer != 4'd0;
+    wire        reserved  = !is_fill && ((!mx && word_q[`KT_VC_DRAIN_MX])
+                            || (!node && ((dst != 8'd0) || word_q[`KT_VC_DRAIN_SIGNAL] || bad_buf)));
+    wire [8:0]  granules  = mx ? {1'b0, n[8:1]} : n;
+    wire [16:0] peer_end  = {1'b0, base[`KT_VC_PEER_OFF]} + {8'd0, granules};
+    wire        bad_peer  = (dst == 8'd0) || !one_dim || no_pack
                             || ((bound0 != 16'd1) && (stride0 != 18'd1))
                             || (peer_end[16] && (peer_end[15:0] != 16'd0))
                             || ((base[33:26] != 8'd0) && (base[23:16] == 8'd0));

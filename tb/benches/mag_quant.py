@@ -8,7 +8,8 @@ import numpy as np
 from cocotb.triggers import RisingEdge, Timer
 
 from kohakubench import Bench, checks, clocks, memfile, scale, seed
-from kohakubench.numeric_vectors import unhex16, vectors
+from kohakubench import quant_corpus as corpus
+from kohakubench.quant_corpus import source_bytes
 from kohakutpu.model.numerics import Layout, quantise, quantise_entries
 
 BENCH = Bench(
@@ -76,11 +77,6 @@ LIMIT = 1 << 15
 """Entries of one run."""
 
 
-def source_bytes(codes):
-    """FP16 codes (n, 4, 32) -> uint8 (n, 256), the order in which the words carry them."""
-    return np.ascontiguousarray(codes, dtype="<u2").view(np.uint8).reshape(len(codes), 256)
-
-
 class Quantiser:
     """Feeds entries through the player and compares what comes back."""
 
@@ -131,40 +127,25 @@ class Quantiser:
                 special = ((part_codes & 0x7C00) == 0x7C00).any(axis=(1, 2))
                 checks.arrays(f"{name}, {layout.name}: nonfinite", flags, special)
 
-    def entries(self, n):
-        """Random entries: exponents in bands around a lane's own, some lanes sparse, subnormal, or all one code."""
-        rng = self.rng
-        middle = rng.integers(0, 32, (n, 4, 1))
-        width = rng.choice([0, 1, 3, 8, 31], (n, 4, 1))
-        e = np.clip(
-            middle - np.abs(rng.integers(-31, 32, (n, 4, 32)) % (width + 1)), 0, 30 + (rng.random((n, 1, 1)) < 0.1)
-        )
-        codes = rng.integers(0, 2, e.shape) << 15 | e << 10 | rng.integers(0, 1 << 10, e.shape)
-        codes = np.where(rng.random((n, 4, 1)) < 0.1, codes & (rng.random(e.shape) < 0.1) * 0xFFFF, codes)
-        return np.where(rng.random((n, 4, 1)) < 0.02, codes[..., :1], codes)
-
 
 @cocotb.test()
 async def published(dut):
     """The known answers of memory.md 13.1 and of the published vectors, with the values written there."""
     unit = await Quantiser(dut).start()
-    cases = vectors("quant")["cases"]
     for layout in LAYOUTS:
-        mine = [case for case in cases if case["layout"] == int(layout)]
-        codes = np.stack([unhex16(case["fp16"], 4, 32) for case in mine])
-        got, _ = await unit.play(source_bytes(codes).reshape(-1, 32), np.arange(8 * len(mine)) % 8 == 0, layout)
-        text = [[w[::-1].tobytes().hex() for w in entry.reshape(4, 32)] for entry in got]
-        checks.equal(f"published {layout.name}", text, [case["words"] for case in mine], n=4 * len(mine))
+        codes, want = corpus.published(layout)
+        got, _ = await unit.play(source_bytes(codes).reshape(-1, 32), np.arange(8 * len(codes)) % 8 == 0, layout)
+        checks.arrays(f"published {layout.name}", got, want)
     lane, k = np.meshgrid(np.arange(4), np.arange(32), indexing="ij")
     codes = ((k - 15) * 0.125 * (lane + 1)).astype(np.float16).view(np.uint16)[None]
-    want = {
+    first = {
         Layout.A: "973a955b373064973a955b3730649332854af6efe2973a955b37306479818589",
         Layout.B: "40810a048912a44e9d4a756ad62b5cb982e64c9a326ad5bb572e5db979818589",
     }
     for layout, word in ((Layout.A, 0), (Layout.B, 3)):
         got, _ = await unit.play(source_bytes(codes).reshape(-1, 32), np.arange(8) == 0, layout)
         checks.equal(
-            f"word {word}, {layout.name}", got[0, 32 * word : 32 * word + 32][::-1].tobytes().hex(), want[layout]
+            f"word {word}, {layout.name}", got[0, 32 * word : 32 * word + 32][::-1].tobytes().hex(), first[layout]
         )
     await unit.check("the whole entry", codes)
     one = np.full((1, 4, 32), 0x3C00)
@@ -176,61 +157,24 @@ async def published(dut):
 async def every_code(dut):
     """All 65,536 FP16 codes: alone in a lane (31 zeros), and next to the fixed peak 7BFF."""
     unit = await Quantiser(dut).start()
-    code = np.arange(1 << 16)
-    alone = np.zeros((code.size // 4, 4, 32), dtype=np.int64)
-    at = unit.rng.integers(0, 32, code.size).reshape(-1, 4, 1)
-    np.put_along_axis(alone, at, code.reshape(-1, 4, 1), axis=2)
-    await unit.check("alone", alone)
-    lanes = -(-code.size // 31)
-    rows = np.resize(code, (-(-lanes // 4) * 4, 31))
-    beside = np.concatenate([rows, np.full((len(rows), 1), 0x7BFF)], axis=1).reshape(-1, 4, 32)
-    await unit.check("beside the peak", beside)
+    await unit.check("alone", corpus.every_code_alone(unit.rng))
+    await unit.check("beside the peak", corpus.every_code_beside_a_peak())
 
 
 @cocotb.test()
 async def scale_boundaries(dut):
     """Every peak around every boundary of the scale at every exponent, elements of all sizes beside it."""
     unit = await Quantiser(dut).start()
-    rng = unit.rng
-    edges = np.array([1134, 1260, 1386, 1512, 1638, 1764, 1890, 2016])
-    sig = np.unique(np.concatenate([edges, edges + 1, edges - 1, [1024, 1025, 2046, 2047]]))
-    e = np.arange(1, 32)
-    normal = ((e[:, None] << 10) | (sig - 1024)).ravel()
-    tiny = np.unique(np.concatenate([sig >> n for n in range(1, 12)] + [(sig >> n) + 1 for n in range(1, 12)]))
-    peaks = np.concatenate([normal, tiny[(tiny > 0) & (tiny < 1024)], np.arange(1, 1024), [0, 0, 0, 0]])
-    peaks = np.concatenate([peaks, np.zeros(-len(peaks) % 4, dtype=np.int64)])
-    lanes = (rng.random((len(peaks), 32)) * (peaks[:, None] + 1)).astype(np.int64)
-    lanes[np.arange(len(peaks)), rng.integers(0, 32, len(peaks))] = peaks
-    lanes |= rng.integers(0, 2, lanes.shape) << 15
-    await unit.check("boundaries", lanes.reshape(-1, 4, 32))
-    alone = np.zeros_like(lanes)
-    alone[np.arange(len(peaks)), rng.integers(0, 32, len(peaks))] = peaks | 0x8000
-    await unit.check("lone peaks", alone.reshape(-1, 4, 32))
+    lanes, alone = corpus.boundaries(unit.rng)
+    await unit.check("boundaries", lanes)
+    await unit.check("lone peaks", alone)
 
 
 @cocotb.test()
 async def named_lanes(dut):
     """Lanes of zeros, of -0, of subnormals, of +-65504, with one outlier, with infinities and NaNs, in every place."""
     unit = await Quantiser(dut).start()
-    rng, n = unit.rng, 32
-    sign = rng.integers(0, 2, n) << 15
-    outlier = 0x1400 | rng.integers(0, 1 << 10, n) | sign
-    special = 0x3C00 | sign
-    outlier[7], special[30], special[31] = 0x7000, 0x7C00, 0xFE01
-    lanes = [
-        np.zeros(n, dtype=np.int64),
-        np.full(n, 0x8000),
-        rng.integers(1, 1 << 10, n) | sign,
-        np.full(n, 0x0001) | sign,
-        np.full(n, 0x7BFF) | sign,
-        outlier,
-        np.full(n, 0x7C00) | sign,
-        rng.integers(0x7C01, 0x8000, n) | sign,
-        special,
-        rng.integers(0, 1 << 15, n) | sign,
-    ]
-    order = np.array([rng.permutation(len(lanes))[:4] for _ in range(400)])
-    await unit.check("lanes", np.array(lanes)[order])
+    await unit.check("lanes", corpus.named(unit.rng))
     got, flags = await unit.play(np.zeros((8, 32), dtype=np.uint8), np.arange(8) == 0, Layout.A)
     checks.equal("a zero entry", got.reshape(4, 32)[:, ::-1].tobytes().hex(), ("00" * 28 + "a0" * 4) * 4)
     checks.true("a zero entry has no special element", not flags[0])
@@ -241,7 +185,7 @@ async def random_entries(dut):
     """Random entries of every shape, with and without gaps; without them one entry takes 8 cycles."""
     unit = await Quantiser(dut).start()
     n = scale(8000, 100_000)
-    codes = unit.entries(n)
+    codes = corpus.random_entries(unit.rng, n)
     q, _ = quantise(codes)
     checks.true("all magnitudes up to 63 occur", len(np.unique(np.abs(q))) == 64)
     for code in ((0x7E00, 0x7C00), (0xFC00, 0x0001), (0x8000, 0x8000)):
@@ -264,14 +208,14 @@ async def abandoned_and_reset(dut):
         for gaps in (False, True):
             whole = rng.random(600) < 0.5
             length = np.where(whole, 8, rng.integers(1, 8, whole.size))
-            source = source_bytes(unit.entries(whole.size))
+            source = source_bytes(corpus.random_entries(rng, whole.size))
             words = np.concatenate([source[i].reshape(8, 32)[: length[i]] for i in range(whole.size)])
             starts = np.zeros(len(words), dtype=bool)
             starts[np.concatenate([[0], np.cumsum(length)[:-1]])] = True
             got, _ = await unit.play(words, starts, layout, gaps=gaps)
             checks.arrays("whole entries", got, quantise_entries(source[whole], layout))
     for position in range(1, 33):
-        source = source_bytes(unit.entries(7))
+        source = source_bytes(corpus.random_entries(rng, 7))
         words, starts = source.reshape(-1, 32), np.arange(56) % 8 == 0
         cut = position // 8 * 8 + (8 if position % 8 else 0)  # the rest of the broken entry is not sent
         words = np.concatenate([words[:position], words[cut:]])

@@ -158,7 +158,7 @@ class Rig:
         self.network = Network(self.memory.copy(), self.config["cfg_limit"])
         agent: Any = self.network
         self.shell = self.network.shell = Shell(OWN, MEM, self.network, agent)
-        self.unit = VectorUnit(Link(self.shell, self.network))
+        self.unit = VectorUnit(Link(self.shell, self.network), bool(int(dut.MX_STORE.value)))
         self.shell.attach(self.unit)
         self.core = self.unit.core
         self.inst: list[int] = []
@@ -296,8 +296,8 @@ class Rig:
         self.go(DUMP_AT)
 
     # ---- run
-    async def run(self, cycles: int = 2_000_000, errors: bool = True) -> Trace:
-        """Reset, play everything, wait for the end, compare with the model."""
+    async def start(self) -> Path:
+        """Reset and begin to play the script; the folder of its files."""
         final = len(self.inst)
         request = message.encode("CU_CTRL_REQ", dst=OWN, src=CTRL, txn=0x5A, index=4)
         self.stray(request, delay=300, done=final)
@@ -314,6 +314,19 @@ class Rig:
         d.load.value = 1
         await clocks.cycles(2)
         d.go.value = 1
+        return folder
+
+    async def cut(self, cycles: int) -> int:
+        """Play for some cycles and leave the core as it is then, for the next script to reset; flits sent so far."""
+        folder = await self.start()
+        await clocks.cycles(cycles)
+        self.dut.stop.value = 1
+        await clocks.cycles(2)
+        return len(Trace.load(folder / "trace.txt").out)
+
+    async def run(self, cycles: int = 2_000_000, errors: bool = True) -> Trace:
+        """Reset, play everything, wait for the end, compare with the model."""
+        folder, d, final = await self.start(), self.dut, len(self.inst)
         end = RisingEdge(d.finished)
         got = await First(end, Timer(cycles * clocks.PERIOD_NS, unit="ns"))
         self.debug = int(d.dbg_ctr.value)

@@ -20,6 +20,7 @@ module tb_vc_core #(
     parameter L1_LAT    = 1,
     parameter ALAT      = 14,
     parameter FILL_WDOG = 3000,
+    parameter MX_STORE  = 0,
     parameter STIM      = 131072
 ) (
     input  wire        clk,
@@ -81,7 +82,7 @@ module tb_vc_core #(
     wire         out_take = out_valid && !busy_q;
 
     vc_core #(.CU_X(1), .CU_Y(0), .MEM_X(0), .MEM_Y(1), .L1_LAT(L1_LAT), .ALAT(ALAT),
-              .FILL_WDOG(FILL_WDOG)) dut (
+              .FILL_WDOG(FILL_WDOG), .MX_STORE(MX_STORE)) dut (
         .clk           (clk),
         .rst_n         (rst_n),
         .noc_in_valid  (in_valid_q),

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import ktpu
 from kohakudriver import Device
+from kohakutpu.isa.address import staging
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.model.numerics import product
 from kohakutpu.model.transport import ModelTransport
@@ -108,8 +109,14 @@ def run(text: dict[str, Any], compiled: ktpu.Compiled) -> npt.NDArray[np.uint16]
 
 
 def image(dev: Device, compiled: ktpu.Compiled) -> bytes:
-    """Everything in memory from the first buffer to the last, guards included."""
+    """Everything in DRAM and in the staging store from the first buffer to the last, guards included."""
     spans = [(i.address, i.end) for i in compiled.artifact.images]
     spans += [(o.address, o.address + o.nbytes) for o in compiled.artifact.outputs]
-    low, high = max(0, min(a for a, _ in spans) - 4096), max(e for _, e in spans) + 4096
-    return dev.read(low, -(-(high - low) // 32) * 32)
+    store = staging(0)
+    out = b""
+    for base, size in ((0, compiled.machine.dram_bytes), (store, compiled.machine.stage_bytes)):
+        here = [(a, e) for a, e in spans if (a >= store) == (base == store)]
+        if here:
+            low, high = max(base, min(a for a, _ in here) - 4096), min(base + size, max(e for _, e in here) + 4096)
+            out += dev.read(low, -(-(high - low) // 32) * 32)
+    return out

@@ -63,9 +63,11 @@ def expected(mlp: Call) -> npt.NDArray[np.uint16]:
 def layers(text: dict[str, Any], second_at: int, *, emit_fuse: bool = True) -> tuple[ktpu.Compiled, ktpu.Compiled]:
     """Both products as programs of their own; the buffers of the second start at DRAM address ``second_at``."""
     mlp, machine = call(), spec(text)
-    first = ktpu.compile(ktpu.matmul(mlp.operands["x"], mlp.operands["w1"], **FIRST), machine, emit_fuse=emit_fuse)
+    apart: dict[str, Any] = {"stage_operands": False}
+    first = ktpu.matmul(mlp.operands["x"], mlp.operands["w1"], **FIRST)
+    second = ktpu.matmul(np.zeros((M, HIDDEN)), mlp.operands["w2"], **SECOND)
     behind = machine.with_(arena_base=second_at)
-    return first, ktpu.compile(ktpu.matmul(np.zeros((M, HIDDEN)), mlp.operands["w2"], **SECOND), behind)
+    return ktpu.compile(first, machine, emit_fuse=emit_fuse, **apart), ktpu.compile(second, behind, **apart)
 
 
 def requantise(

@@ -69,10 +69,11 @@ def walk_span(desc: Descriptor, count: int) -> tuple[int, int]:
 
 
 class ProgramMaker:
-    """Random cases from one seed."""
+    """Random cases from one seed; `quantising` drains only for a core with MX_STORE."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, quantising: bool = False) -> None:
         self.rng = random.Random(seed)
+        self.quantising = quantising
         self.words: list[int] = []
         self.mode = LaneMode.FLAT
         self.vl: int | None = None
@@ -243,7 +244,12 @@ class ProgramMaker:
     def _drain(self) -> None:
         rng = self.rng
         l1 = rng.randrange(0, 512 - 48)
-        if rng.randrange(3) == 0:
+        if self.quantising and rng.randrange(2):
+            fields = {"mx": 1, "buf": rng.randrange(2), "l1": rng.choice((l1, l1, rng.randrange(257)))}
+            if rng.randrange(3) == 0:
+                fields |= {"node": 1, "dst_x": PEER[0], "dst_y": PEER[1], "signal": rng.randrange(2)}
+            self._emit(Op.VDRAIN, ad=_PEER if "node" in fields else rng.choice(_DRAIN), **fields)
+        elif rng.randrange(3) == 0:
             fields = {
                 "node": 1,
                 "dst_x": PEER[0],

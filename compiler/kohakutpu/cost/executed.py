@@ -24,6 +24,8 @@ from kohakutpu.model.vector_memory import Link
 
 LAYER = "L0"
 
+_ENTRY_WORDS = g.MG_ENTRY_WORDS
+"""Words a VDRAIN writes for every MXFP7 entry it quantises."""
 _CONTROL = frozenset({Op.VSETI, Op.VSETVL, Op.VSETMODE, Op.VBAR, Op.VFILL, Op.VDRAIN})
 
 
@@ -56,7 +58,7 @@ class CountingCore(VectorCore):
             # a chain group fetches its further words while it executes
             self.lanes += beats * (self._next - at)
         if i.op in (Op.VFILL, Op.VDRAIN):
-            self.walked += self.memory.descriptors[i.ad].total
+            self.walked += self.memory.descriptors[i.ad].total * (_ENTRY_WORDS if i.mx else 1)
 
 
 def payloads(kind: str, words: Iterable[int], machine: MachineSpec, profile: Profile) -> Spent:
@@ -68,7 +70,7 @@ def payloads(kind: str, words: Iterable[int], machine: MachineSpec, profile: Pro
     if kind == "MG":
         return _cluster([ClusterInstruction.decode(w) for w in words], machine, profile)
     if kind == "VC":
-        return _vector(list(words), profile)
+        return _vector(list(words), machine, profile)
     raise ValueError(f"a unit of type {kind} has no cost model; there are MG and VC")
 
 
@@ -93,10 +95,10 @@ def _cluster(listed: list[ClusterInstruction], machine: MachineSpec, profile: Pr
     return Spent(mac, fill, drain, hidden=hidden.total, payloads=len(listed), words=words)
 
 
-def _vector(listed: list[int], profile: Profile) -> Spent:
+def _vector(listed: list[int], machine: MachineSpec, profile: Profile) -> Spent:
     link = PlainLink()
     unit = VectorUnit(link)
-    core = unit.core = CountingCore(link)
+    core = unit.core = CountingCore(link, "vec_mx_store" in machine.features)
     loaded = 0
     for number, word in enumerate(listed):
         retired = unit.execute(word)

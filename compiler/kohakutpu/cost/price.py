@@ -61,6 +61,7 @@ def _vector(instructions: list[Instruction], machine: MachineSpec, profile: Prof
     memory: dict[int, Word] = {}
     bounds: dict[int, dict[int, int]] = {}
     lanes = control = words = 0
+    entry_words = machine.mx_entry_bytes // machine.word_bytes
     for ins in instructions:
         match ins:
             case Image(at=at, word=word):
@@ -74,7 +75,8 @@ def _vector(instructions: list[Instruction], machine: MachineSpec, profile: Prof
             case Run():
                 for word, chunks in executed_words(memory, ins.pc, machine):
                     if isinstance(word, Vfill | Vdrain):
-                        words += prod(bounds.get(word.ad, {}).values())
+                        each = entry_words if isinstance(word, Vdrain) and word.mx else 1
+                        words += each * prod(bounds.get(word.ad, {}).values())
                     if isinstance(word, _CONTROL):
                         control += profile.control
                     elif isinstance(word, Halt):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import zip_longest
 
 from kohakuabi import Await, Kick, Seed, Step, command_count
@@ -51,14 +52,19 @@ def fits(programs: Sequence[Program], machine: MachineSpec, head: Sequence[Await
     flits = sum(len(p.payloads) for p in programs)
     if flits > machine.stage_flits:
         return f"{flits} payloads exceed the {machine.stage_flits} staging slots"
-    if len(programs) >= machine.credit:
-        return (
-            f"{len(programs)} programs need more than the {machine.credit} credits: each keeps one for good"
-        )
-    commands = command_count(round_steps(programs, machine.credit, head))
+    credit = machine.credit
+    if len(programs) >= credit:
+        return f"{len(programs)} programs need more than the {credit} credits: each keeps one for good"
+    commands = _commands(tuple(round_steps(programs, credit, head)))
     if commands > machine.ncmd:
         return f"{commands} commands exceed the {machine.ncmd} command slots"
     return None
+
+
+@lru_cache(maxsize=4096)
+def _commands(steps: tuple[Step, ...]) -> int:
+    """Commands of a round; a long program repeats one."""
+    return command_count(steps)
 
 
 def windows(program: Program, size: int) -> list[Program]:
@@ -68,6 +74,8 @@ def windows(program: Program, size: int) -> list[Program]:
     keeps the cycles of the whole: they only bound how long a round may take.
     """
     words = program.payloads
+    if len(words) <= size:
+        return [program]
     return [replace(program, payloads=words[i : i + size]) for i in range(0, len(words), size)]
 
 
@@ -88,11 +96,11 @@ def plan_rounds(
     rounds: list[list[Program]] = [[]]
     cut = [[w for p in programs for w in windows(p, machine.stage_flits)] for programs in lists]
     for program in round_robin(cut):
-        first = head if len(rounds) == 1 else ()
-        alone = fits([program], machine, first if not rounds[-1] else ())
-        if alone:
-            raise CompileError(f"program for node ({program.x},{program.y}): {alone}")
-        if rounds[-1] and fits([*rounds[-1], program], machine, first):
+        broken = fits([*rounds[-1], program], machine, head if len(rounds) == 1 else ())
+        if broken and rounds[-1]:
             rounds.append([])
+            broken = fits([program], machine)
+        if broken:
+            raise CompileError(f"program for node ({program.x},{program.y}): {broken}")
         rounds[-1].append(program)
     return [group for group in rounds if group]

@@ -6,8 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 from operator import index
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from kohakutpu.isa import generated as g
 from kohakutpu.isa.codec import Codec, EncodingError, codec
@@ -28,7 +32,7 @@ _ENUMS: dict[str, type[IntEnum]] = {
 _BASE_LOW = codec("VC_DESC").fields["value"].width
 _LOW_MASK = (1 << _BASE_LOW) - 1
 _BASE_LSB = codec("VC_DESC").fields["value"].lsb
-_BASE_HIGH_LSB = codec("VC_DESC").fields["value_hi"].lsb
+_BASE_HIGH, _BASE_HIGH_LSB = codec("VC_DESC").fields["value_hi"].width, codec("VC_DESC").fields["value_hi"].lsb
 BASE_MAX = (1 << g.ADDR_W) - 1
 """Largest base of a descriptor."""
 
@@ -149,6 +153,7 @@ def encode_envelope(op: int | str, **fields: int) -> int:
     return codec(f"VC_{kind.name}").encode(op=kind, **fields)
 
 
+@lru_cache(maxsize=1 << 14)
 def load_word(addr: int, word: int) -> int:
     """``IMEM`` payload: instruction memory word ``addr`` = ``word``."""
     return encode_envelope("IMEM", addr=addr, word=word)
@@ -172,6 +177,27 @@ def set_base(ad: int, base: int) -> int:
         raise EncodingError(f"VC_DESC.base = {base} is outside 0..{BASE_MAX} (40 bits)")
     base = index(base)
     return _descriptor(ad) | (base & _LOW_MASK) << _BASE_LSB | base >> _BASE_LOW << _BASE_HIGH_LSB
+
+
+@cache
+def _heads() -> list[int]:
+    """``DESC`` payloads whose base has only high bits: descriptor by descriptor, every value of these bits."""
+    return [set_base(ad, high << _BASE_LOW) for ad in range(g.VC_DESCRIPTORS) for high in range(1 << _BASE_HIGH)]
+
+
+def set_bases(ads: npt.NDArray[Any], bases: npt.NDArray[Any]) -> list[int]:
+    """:func:`set_base` of every pair of a descriptor and a base.
+
+    Raises:
+        EncodingError: a descriptor or base out of range.
+    """
+    if len(ads) == 0:
+        return []
+    for end in (np.min, np.max):
+        set_base(int(end(ads)), int(end(bases)))
+    heads, chosen = _heads(), (ads << _BASE_HIGH) + (bases >> _BASE_LOW)
+    lows = (bases & _LOW_MASK).tolist()
+    return [heads[number] | low << _BASE_LSB for number, low in zip(chosen.tolist(), lows, strict=True)]
 
 
 def set_dimension(ad: int, dim: int, stride: int, bound: int) -> int:

@@ -240,14 +240,14 @@ class VectorMemory:
         if fault:
             return fault
         words = self.l1[l1 : l1 + n].copy()
-        if mx:
-            words = self._quantised(words, Layout(buf))
         if node:
-            self._send(d, dst, buf, signal, words)
+            self._send(d, dst, buf, signal, self._quantised(words, Layout(buf)) if mx else words)
             return None
         repeat = sent // count
         addresses = [x + WORD * w for x in d.walk(0, count) for w in range(repeat)]
         reach = _reach(addresses)
+        if mx:  # an entry none of whose words is written raises nothing
+            words = self._quantised(words[: -(-reach // repeat) * _MX_WORDS_IN], Layout(buf))
         for start, end in _cut(addresses[:reach], g.VC_WBURST_MAX):
             self.link.write(addresses[start], words[start:end])
         return None if reach == sent else F.F_ADDR

@@ -22,11 +22,13 @@ from kohakutpu.program.instructions import (
 )
 from kohakutpu.program.moves import Move
 from kohakutpu.program.vector import build_image, run_cost, shortened, vector_program
-from kohakutpu.program.vector_work import LaneWork, Store, Stream, Walk, check_footprint
+from kohakutpu.program.vector_words import MX_WORDS
+from kohakutpu.program.vector_work import LaneWork, Runs, Store, Stream, Walk, check_footprint
 
 LAYER = "L1"
 
 __all__ = [
+    "MX_WORDS",
     "TILE_BUFFER",
     "Desc",
     "Dims",
@@ -39,6 +41,7 @@ __all__ = [
     "Move",
     "Pass",
     "Run",
+    "Runs",
     "Store",
     "Stream",
     "Sweep",

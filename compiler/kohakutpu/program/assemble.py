@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from kohakutpu.dispatch import MoverPass, UnitWork, Words
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program import cost
+from kohakutpu.program.columns import joined
 from kohakutpu.program.encode import encode_all
 from kohakutpu.program.instructions import UnitProgram
 from kohakutpu.program.moves import Move
@@ -25,15 +27,12 @@ def assemble(programs: Iterable[UnitProgram], machine: MachineSpec) -> list[Unit
     out = []
     for u in programs:
         core = cost.Core()
-        words = tuple(
-            Words(
-                encode_all(p.instructions, machine),
-                cost.at_most(p.instructions, machine, core),
-                u.engine,
-            )
+        words = iter(encode_all(joined([p.instructions for p in u.passes]), machine))
+        passes = tuple(
+            Words(tuple(islice(words, len(p))), cost.at_most(p.instructions, machine, core), u.engine)
             for p in u.passes
         )
-        out.append(UnitWork(u.engine, u.unit, words))
+        out.append(UnitWork(u.engine, u.unit, passes))
     return out
 
 

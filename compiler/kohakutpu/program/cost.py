@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kohakutpu.ints import cdiv, up
 from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.program.columns import RUN, Columns
 from kohakutpu.program.instructions import TILE_BUFFER, Desc, Dims, Drain, Fill, Gemm, Image, Instruction, Run
 from kohakutpu.program.vector_words import (
     Alu,
@@ -151,10 +152,11 @@ def at_most(instructions: Iterable[Instruction], machine: MachineSpec, core: Cor
     """
     core = Core() if core is None else core
     spent = 0
+    if isinstance(instructions, Columns) and instructions.repeated:
+        runs: list[int] = instructions.at[instructions.ad == RUN].tolist()
+        return len(instructions) - len(runs) + sum(runs.count(pc) * core.run(pc, machine) for pc in set(runs))
     for ins in instructions:
-        if isinstance(ins, Desc):
-            spent += 1
-        elif isinstance(ins, Run):
+        if isinstance(ins, Run):
             spent += core.run(ins.pc, machine)
         else:
             if isinstance(ins, Image):

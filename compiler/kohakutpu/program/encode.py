@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
+
+import numpy as np
 
 from kohakutpu.errors import EncodeError
 from kohakutpu.isa import EncodingError, cluster, vector
 from kohakutpu.isa.generated import ClusterOp, EnvelopeOp
 from kohakutpu.machine_spec import MachineSpec, Node
+from kohakutpu.program.columns import OTHER, RUN, Columns
 from kohakutpu.program.instructions import (
     TILE_BUFFER,
     ClusterInstruction,
@@ -24,7 +28,7 @@ from kohakutpu.program.instructions import (
     VectorInstruction,
     text,
 )
-from kohakutpu.program.vector_words import Imm, Seti, decode_word, encode_word
+from kohakutpu.program.vector_words import Imm, Seti, Vdrain, decode_word, encode_word
 
 LAYER = "L1"
 
@@ -52,21 +56,28 @@ def encode(ins: Instruction, machine: MachineSpec) -> int:
         raise EncodeError(f"{text(ins)}: {err}") from err
 
 
-def encode_all(instructions: Iterable[Instruction], machine: MachineSpec) -> tuple[int, ...]:
-    """The words of a program; bases of descriptors, most of a long one, take a short way.
+def encode_all(instructions: Iterable[Instruction], machine: MachineSpec) -> list[int]:
+    """The words of a program; columns are encoded as such.
 
     Raises:
-        EncodeError: as :func:`encode`.
+        EncodeError: as :func:`encode`, for the first instruction that is refused.
     """
-    limit = machine.vc_desc
-    return tuple(
-        [
-            vector.set_base(ins.ad, ins.at)
-            if type(ins) is Desc and 0 <= ins.ad < limit and 0 <= ins.at <= vector.BASE_MAX
-            else encode(ins, machine)
-            for ins in instructions
-        ]
-    )
+    if isinstance(instructions, Columns):
+        with suppress(EncodingError, EncodeError):  # one at a time names the first
+            return _encode_columns(instructions, machine)
+    return [encode(ins, machine) for ins in instructions]
+
+
+def _encode_columns(c: Columns, machine: MachineSpec) -> list[int]:
+    desc, run, other = c.ad >= 0, c.ad == RUN, c.ad == OTHER
+    _require(c.ad.max(initial=0) < machine.vc_desc, "a descriptor the core does not have")
+    words = np.empty(len(c), dtype=object)
+    words[desc] = vector.set_bases(c.ad[desc], c.at[desc])
+    runs = {pc: encode(Run(pc), machine) for pc in set(c.at[run].tolist())}
+    words[run] = [runs[pc] for pc in c.at[run].tolist()]
+    words[other] = [encode(c.others[number], machine) for number in c.at[other].tolist()]
+    out: list[int] = words.tolist()
+    return out
 
 
 def decode(word: int, machine: MachineSpec | None = None) -> ClusterInstruction:
@@ -278,6 +289,8 @@ def _envelope(ins: VectorInstruction, m: MachineSpec) -> int:
             raise EncodeError(f"descriptor A{ins.ad}; there are {m.vc_desc}")
     elif isinstance(ins, Image):
         _require(0 <= ins.at < m.vc_imem, f"image word {ins.at}; instruction memory has {m.vc_imem} words")
+        if isinstance(ins.word, Vdrain) and ins.word.mx:
+            _require("vec_mx_store" in m.features, f"machine {m.name} has no drain that quantises (vec_mx_store)")
     else:
         _require(0 <= ins.pc < m.vc_imem, f"run from word {ins.pc}; instruction memory has {m.vc_imem} words")
     return _envelope_word(ins)

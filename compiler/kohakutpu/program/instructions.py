@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -181,7 +181,7 @@ def _number(line: str, value: str) -> int:
 class Pass:
     """Instructions of one program: dispatched by one kick, the last one ends the program."""
 
-    instructions: tuple[Instruction, ...]
+    instructions: Sequence[Instruction]
 
     def __len__(self) -> int:
         return len(self.instructions)

@@ -11,11 +11,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from kohakutpu.chain import COMPARES, FOLDS, ROUND
 from kohakutpu.errors import CompileError, EncodeError
 from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.program.columns import Column, Columns
 from kohakutpu.program.cost import kernel_cycles
-from kohakutpu.program.instructions import Desc, Dims, Image, Instruction, Pass, Run, UnitProgram
+from kohakutpu.program.instructions import Desc, Dims, Image, Instruction, Pass, UnitProgram
 from kohakutpu.program.vector_check import check_image
 from kohakutpu.program.vector_registers import SLOTS, Registers, allocate, broadcasts, by_compare
 from kohakutpu.program.vector_words import (
@@ -101,7 +104,8 @@ class _Kernel:
     def items(self) -> Iterator[_Item]:
         """Everything a step does, in order."""
         yield from (self.load(k) for k, s in enumerate(self.work.streams) if not s.steady)
-        stored = {r: [k for k, x in enumerate(self.chain.results) if x == r] for r in self.chain.results}
+        written = [(k, x) for k, x in enumerate(self.chain.results) if not self.work.stores[k].again]
+        stored = {r: [k for k, x in written if x == r] for r in self.chain.results}
         for r in sorted(set(self.chain.results)):
             if self.chain.nodes[r].op == "operand":
                 yield from (self.store(k, r) for k in stored[r])
@@ -233,7 +237,7 @@ class _Kernel:
             if s.steady:
                 out += self.load(k).words(0, 0)
         out += self.steps()
-        out += [Vdrain(self.fixed + 1 + len(filled) + k, s.l1) for k, s in enumerate(self.work.stores)]
+        out += [Vdrain(self.fixed + 1 + len(filled) + k, s.l1, s.mx) for k, s in enumerate(self.work.stores)]
         return [*out, Halt()]
 
     def steps(self) -> list[Word]:
@@ -267,7 +271,7 @@ def build_image(work: LaneWork, machine: MachineSpec) -> list[Word]:
         raise CompileError(
             f"a kernel of {len(words)} words; instruction memory holds {machine.vc_imem}, use fewer steps a run"
         )
-    check_image(words, machine, [(s.l1, s.words) for s in work.filled])
+    check_image(words, machine, [(s.l1, s.words) for s in work.filled], stride=work.stride)
     return words
 
 
@@ -286,15 +290,16 @@ def descriptors(work: LaneWork, machine: MachineSpec) -> Iterator[Instruction]:
     """Descriptor writes ahead of the first RUN.
 
     Loads and stores share one descriptor: it starts at word 0 and their offset reaches all of L1. Streams that move
-    have one of their own, whose base every RUN sets. Neither walks more words than its dimension 0 holds, so what
-    stands in the other dimensions cannot matter.
+    have one of their own, whose base every RUN sets. Neither walks more words than the dimensions written here hold,
+    so what stands in the others cannot matter.
     """
     count = max(step_words(work.vl, r.dtype, machine) for r in work.regions())
     fixed = int(work.moving)
     if work.moving:
         yield Dims(0, 0, 1, count)
     yield Desc(fixed, 0)
-    yield Dims(fixed, 0, 1, count)
+    for dim, (stride, bound) in enumerate(work.stride or ((1, count),)):
+        yield Dims(fixed, dim, stride, bound)
     for k, (_, walk) in enumerate(work.walks):
         for dim, (stride, bound) in enumerate(_all_dims(walk, machine)):
             yield Dims(fixed + 1 + k, dim, stride, bound)
@@ -313,6 +318,15 @@ def shortened(work: LaneWork, machine: MachineSpec) -> Iterator[Instruction]:
                 yield Dims(int(work.moving) + 1 + k, dim, *new)
 
 
+def _bases(work: LaneWork) -> Column:
+    """[RUNs][descriptors]: the shift of the streams that move, if any, and the address of every fill and drain."""
+    try:
+        bases = np.asarray(work.runs, dtype=np.int64)
+    except OverflowError:  # left to the encoder to refuse
+        bases = np.asarray(work.runs, dtype=object)
+    return np.insert(bases, 0, work.shifts, axis=1) if work.moving else bases
+
+
 def vector_program(unit: int, work: LaneWork, machine: MachineSpec, budget: int) -> UnitProgram:
     """Program of one core, cut into passes of at most ``budget`` instructions.
 
@@ -321,22 +335,14 @@ def vector_program(unit: int, work: LaneWork, machine: MachineSpec, budget: int)
     Raises:
         CompileError: what :func:`build_image` refuses, or no run at all.
     """
-    if not work.runs:
+    if len(work.runs) == 0:
         raise CompileError(f"unit VC{unit}: no run; deal it an instance or leave it out")
     words = build_image(work, machine)
-    out: list[Instruction] = [Image(i, w) for i, w in enumerate(words)]
-    out += descriptors(work, machine)
     # memory descriptors follow the one for L1; a moving one stands before it
     numbers = [int(work.moving) + 1 + k for k in range(len(work.walks))]
     if work.moving:
         numbers.insert(0, 0)
-    before: tuple[int | None, ...] = (None,) * len(numbers)
-    moving = work.moving
-    for run, addresses in enumerate(work.runs):
-        bases = (work.shifts[run], *addresses) if moving else addresses
-        out += [Desc(ad, at) for ad, at, old in zip(numbers, bases, before, strict=True) if at != old]
-        if run == len(work.runs) - 1:
-            out += shortened(work, machine)
-        out.append(Run(0))
-        before = bases
-    return UnitProgram("VC", unit, tuple(Pass(tuple(out[i : i + budget])) for i in range(0, len(out), budget)))
+    out = Columns.runs(numbers, _bases(work))
+    out = out.insert(len(out) - 1, [*shortened(work, machine)])
+    out = out.insert(0, [*(Image(i, w) for i, w in enumerate(words)), *descriptors(work, machine)])
+    return UnitProgram("VC", unit, tuple(Pass(out[i : i + budget]) for i in range(0, len(out), budget)))

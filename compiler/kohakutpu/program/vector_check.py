@@ -46,18 +46,27 @@ class _State:
 
 
 def check_image(
-    words: Sequence[Word], machine: MachineSpec, fills: Sequence[tuple[int, int]] = (), base: int = 0
+    words: Sequence[Word],
+    machine: MachineSpec,
+    fills: Sequence[tuple[int, int]] = (),
+    base: int = 0,
+    stride: Sequence[tuple[int, int]] = (),
 ) -> None:
     """Read the image from its first word to VHALT.
 
     Args:
         fills: (first L1 word, words) of every region a VFILL brings in.
         base: L1 word at which the load and store descriptors start.
+        stride: (words, number) of each dimension of these descriptors; of a load or store only its first word is
+            looked at without them.
 
     Raises:
         HazardError: naming the word, its number, the rule and the fix.
     """
     state = _State()
+    reach = [0]
+    for step, number in stride:
+        reach = [word + step * i for i in range(number) for word in reach]
     at = 0
     while at < len(words):
         word = words[at]
@@ -69,7 +78,7 @@ def check_image(
         if state.loop_end is not None and at + size > state.loop_end:
             raise _bad(word, at, f"it reaches past the loop that ends at word {state.loop_end}; lengthen the body")
         _step(words, at, state, machine)
-        _check_fill(word, at, state, fills, base)
+        _check_fill(word, at, state, fills, base, reach)
         at += size
     raise HazardError(f"the kernel of {len(words)} words runs past its end; close it with VHALT")
 
@@ -142,7 +151,9 @@ def _step(words: Sequence[Word], at: int, state: _State, machine: MachineSpec) -
             pass
 
 
-def _check_fill(word: Word, at: int, state: _State, fills: Sequence[tuple[int, int]], base: int) -> None:
+def _check_fill(
+    word: Word, at: int, state: _State, fills: Sequence[tuple[int, int]], base: int, reach: Sequence[int]
+) -> None:
     """A load of words that may still be on their way waits; the kernel should have waited once, before."""
     match word:
         case Vfill():
@@ -150,5 +161,5 @@ def _check_fill(word: Word, at: int, state: _State, fills: Sequence[tuple[int, i
         case Bar():
             state.filled = False
         case Vld(off=off) | Vst(off=off) if state.filled:
-            if any(first <= base + off < first + count for first, count in fills):
+            if any(first <= base + off + further < first + count for first, count in fills for further in reach):
                 raise _bad(word, at, "it touches words of a fill that no VBAR waited for; put VBAR before it")

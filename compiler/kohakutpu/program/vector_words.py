@@ -15,6 +15,7 @@ from typing import Any
 from kohakutpu.errors import EncodeError
 from kohakutpu.isa import EncodingError, vector
 from kohakutpu.isa.generated import (
+    VC_L1_WORDS,
     VC_OPCODES,
     BroadcastSource,
     ImmediateTarget,
@@ -31,6 +32,10 @@ LAYER = "L1"
 _LETTERS = {"v": Source.V, "S": Source.S, "K": Source.K}
 _SLOTS = ("a", "b", "c")
 SETI_K3 = "K3"
+MX_SIDES = ("a", "b")
+"""Packings of a drain that quantises, by the value of its field ``buf``."""
+MX_WORDS = 8
+"""L1 words of an MXFP7 entry."""
 
 
 @dataclass(frozen=True)
@@ -166,10 +171,15 @@ class Vfill:
 
 @dataclass(frozen=True)
 class Vdrain:
-    """Drain L1 words ``l1`` and up to the walk of descriptor ``ad`` in memory."""
+    """Drain L1 words ``l1`` and up to the walk of descriptor ``ad`` in memory.
+
+    Args:
+        mx: "" moves words; "a" or "b" quantises eight words to an MXFP7 entry of that side (docs/spec/vector.md 15).
+    """
 
     ad: int
     l1: int
+    mx: str = ""
 
 
 @dataclass(frozen=True)
@@ -271,6 +281,19 @@ def _seti(w: Seti) -> int:
     return vector.encode("VSETI", sel=ImmediateTarget.S, sd=_register("S", w.to))
 
 
+def _drain(w: Vdrain) -> int:
+    if not w.mx:
+        return vector.encode("VDRAIN", ad=w.ad, l1=w.l1)
+    if w.mx not in MX_SIDES:
+        raise EncodeError(f"packing {w.mx!r}; a drain quantises for side a or b")
+    if w.l1 + MX_WORDS > VC_L1_WORDS:
+        raise EncodeError(
+            f"an entry of {MX_WORDS} words at L1 word {w.l1}; L1 has {VC_L1_WORDS} words, start at "
+            f"{VC_L1_WORDS - MX_WORDS} or before"
+        )
+    return vector.encode("VDRAIN", ad=w.ad, l1=w.l1, mx=1, buf=MX_SIDES.index(w.mx))
+
+
 _WRITERS: dict[type[Any], Callable[[Any], int]] = {
     Alu: _alu,
     Vld: lambda w: vector.encode("VLD", vd=w.vd, ad=w.ad, off=w.off, dtype=VectorDtype[w.dtype]),
@@ -286,7 +309,7 @@ _WRITERS: dict[type[Any], Callable[[Any], int]] = {
     Loop: lambda w: vector.encode("VLOOP", sa=w.sa, body=w.body),
     Bar: lambda w: vector.encode("VBAR"),
     Vfill: lambda w: vector.encode("VFILL", ad=w.ad, l1=w.l1),
-    Vdrain: lambda w: vector.encode("VDRAIN", ad=w.ad, l1=w.l1),
+    Vdrain: _drain,
     Halt: lambda w: vector.encode("VHALT"),
 }
 
@@ -337,7 +360,11 @@ def _read_none(op: VectorOp, f: dict[str, int]) -> Word:
 
 def _read_drain(op: VectorOp, f: dict[str, int]) -> Word:
     del op
-    return Vdrain(f["ad"], f["l1"])
+    if not f["mx"]:
+        return Vdrain(f["ad"], f["l1"])
+    if f["buf"] >= len(MX_SIDES):
+        raise EncodeError(f"packing {f['buf']}; a drain to memory quantises for side a (0) or b (1)")
+    return Vdrain(f["ad"], f["l1"], MX_SIDES[f["buf"]])
 
 
 _READERS: dict[str, Callable[[VectorOp, dict[str, int]], Word]] = {

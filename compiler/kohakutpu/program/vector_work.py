@@ -6,7 +6,7 @@ All regions, walks and run bases are given by the schedule; docs/spec/compiler.m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -18,6 +18,7 @@ from kohakutpu.chain import Chain
 from kohakutpu.errors import CompileError
 from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
+from kohakutpu.program.vector_words import MX_SIDES, MX_WORDS
 
 LAYER = "L1"
 
@@ -27,6 +28,9 @@ MAX_STREAMS = 7
 _WORDS_PER_CHUNK = {"FP16": 1, "FP32": 2}
 _STRIDE_LIMIT = 1 << 17
 _BOUND_LIMIT = 65535
+
+
+Runs = Sequence[Sequence[int]] | npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,13 @@ class Stream:
 
 @dataclass(frozen=True)
 class Store:
-    """A result in L1 and how a RUN takes it out."""
+    """A result in L1 and how a RUN takes it out.
+
+    Args:
+        drain: of words; of entries if the drain quantises.
+        mx: "a" or "b" quantises eight words to an MXFP7 entry of that side (docs/spec/vector.md 15), "" moves words.
+        again: the region is that of an earlier result of the same value, which is drained once more.
+    """
 
     name: str
     l1: int
@@ -97,6 +107,13 @@ class Store:
     offsets: tuple[int, ...]
     drain: Walk
     dtype: str = "FP16"
+    mx: str = ""
+    again: bool = False
+
+    @property
+    def drained(self) -> int:
+        """L1 words a RUN takes out."""
+        return self.drain.words * (MX_WORDS if self.mx else 1)
 
 
 @dataclass(frozen=True)
@@ -105,24 +122,26 @@ class LaneWork:
 
     Args:
         vl: elements of a step; the row width when rows are reduced.
-        runs: per RUN, the address of every fill in order of the streams, then of every drain.
+        runs: per RUN, the address of every fill in order of the streams, then of every drain: [RUNs][walks].
         interleave: steps whose words alternate, so that one hides the latency of the other; 0 takes as
             many as the registers hold. It changes no result.
         shifts: per RUN, the words by which the streams that move are further on; none if nothing moves.
         group: words of a chain group, 1 (FLAT), 2 or 4. It changes no result.
         short: walks of every fill and drain of the last RUN where it moves fewer words; none otherwise. Its steps
             go on over what its regions held before, and nothing of that is drained.
+        stride: (words, number) of each dimension of the L1 words of a step; none if they follow one another.
     """
 
     chain: Chain
     vl: int
     streams: tuple[Stream, ...]
     stores: tuple[Store, ...]
-    runs: tuple[tuple[int, ...], ...]
+    runs: Runs
     interleave: int = 0
     group: int = 1
     shifts: tuple[int, ...] = ()
     short: tuple[Walk, ...] = ()
+    stride: tuple[tuple[int, int], ...] = ()
 
     @property
     def steps(self) -> int:
@@ -153,7 +172,13 @@ class LaneWork:
     def regions(self) -> Iterator[Stream | Store]:
         """Every region of L1."""
         yield from self.streams
-        yield from self.stores
+        yield from (s for s in self.stores if not s.again)
+
+    def reach(self, dtype: str, machine: MachineSpec) -> int:
+        """L1 words from the first of a step to the end of its last."""
+        if self.stride:
+            return 1 + sum(words * (number - 1) for words, number in self.stride)
+        return step_words(self.vl, dtype, machine)
 
 
 def step_words(vl: int, dtype: str, machine: MachineSpec) -> int:
@@ -170,18 +195,23 @@ def check_work(work: LaneWork, machine: MachineSpec) -> None:
     _check_shape(work, machine)
     _check_descriptors(work, machine)
     _check_l1(work, machine)
+    _check_entries(work, machine)
     if work.moving and len(work.shifts) != len(work.runs):
         raise CompileError(f"{len(work.runs)} runs with {len(work.shifts)} shifts; every run moves on by one")
-    walks, word = work.walks, machine.word_bytes
-    for number, bases in enumerate(work.runs):
+    _check_runs(work, machine)
+
+
+def _check_runs(work: LaneWork, machine: MachineSpec) -> None:
+    runs, walks, word = work.runs, work.walks, machine.word_bytes
+    if isinstance(runs, np.ndarray) and runs.shape[1] == len(walks) and not (runs % word).any():
+        return
+    for number, bases in enumerate(runs):
         if len(bases) != len(walks):
             raise CompileError(f"run {number}: {len(bases)} addresses for {len(walks)} fills and drains")
-        if not any(at % word for at in bases):
-            continue
         for (name, _), at in zip(walks, bases, strict=True):
-            if at % machine.word_bytes:
+            if at % word:
                 raise CompileError(
-                    f"{name}: run {number} starts at {at:#x}; a walk starts at a multiple of {machine.word_bytes} bytes"
+                    f"{name}: run {number} starts at {at:#x}; a walk starts at a multiple of {word} bytes"
                 )
 
 
@@ -243,7 +273,7 @@ def _check_descriptors(work: LaneWork, machine: MachineSpec) -> None:
 def _check_l1(work: LaneWork, machine: MachineSpec) -> None:
     regions = sorted(work.regions(), key=lambda r: r.l1)
     for r in regions:
-        size = step_words(work.vl, r.dtype, machine)
+        size = work.reach(r.dtype, machine)
         moved = max(work.shifts, default=0) if isinstance(r, Stream) and r.moves else 0
         last = max(r.offsets) + moved + size
         if r.l1 < 0 or min(r.offsets) < 0 or last > r.words:
@@ -251,12 +281,42 @@ def _check_l1(work: LaneWork, machine: MachineSpec) -> None:
     held: list[Stream | Store] = [*work.filled, *work.stores]
     walks = [walk for _, walk in work.walks]
     for held_by, walk in (*zip(held, walks, strict=True), *zip(held, work.short, strict=False)):
-        if walk.words > held_by.words:
-            raise CompileError(f"{held_by.name}: {walk.words} words are moved, its region holds {held_by.words}")
+        moved = walk.words * (MX_WORDS if isinstance(held_by, Store) and held_by.mx else 1)
+        if moved > held_by.words:
+            raise CompileError(f"{held_by.name}: {moved} words are moved, its region holds {held_by.words}")
     for a, b in pairwise(regions):
         if a.l1 + a.words > b.l1:
             raise CompileError(f"{a.name} ends at L1 word {a.l1 + a.words}, {b.name} starts at {b.l1}")
     check_footprint(work.footprint, machine)
+
+
+def _check_entries(work: LaneWork, machine: MachineSpec) -> None:
+    """Drains that quantise, walks of a step that are not contiguous, and regions that are drained twice."""
+    if work.stride and (work.moving or prod(n for _, n in work.stride) != step_words(work.vl, "FP16", machine)):
+        raise CompileError(
+            f"a step of {work.vl} elements walks L1 in {work.stride}; it walks as many words, and nothing moves"
+        )
+    held: dict[tuple[int, int], int] = {}
+    for store, node in zip(work.stores, work.chain.results, strict=True):
+        if store.again and held.get((store.l1, store.words)) != node:
+            raise CompileError(f"{store.name}: its region at {store.l1} holds no other result of the same value")
+        held.setdefault((store.l1, store.words), node)
+        if not store.mx:
+            continue
+        if "vec_mx_store" not in machine.features:
+            raise CompileError(
+                f"{store.name}: machine {machine.name} has no drain that quantises (feature vec_mx_store); quantise it "
+                "by a move"
+            )
+        if store.mx not in MX_SIDES or store.dtype != "FP16":
+            raise CompileError(
+                f"{store.name}: {store.dtype} words for side {store.mx!r}; FP16 words are quantised for side a or b"
+            )
+        if store.drained > machine.vc_walk_max:
+            raise CompileError(
+                f"{store.name}: {store.drain.words} entries of {MX_WORDS} words; a drain quantises 1.."
+                f"{machine.vc_walk_max // MX_WORDS} entries, use fewer steps a run"
+            )
 
 
 def check_footprint(words: int, machine: MachineSpec) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from kohakutpu.errors import CoverageError
 
@@ -70,18 +71,23 @@ def check_cover(shape: tuple[int, int], rects: Iterable[Rect], split_k: int = 1,
         )
 
 
-def check_intervals(name: str, words: int, intervals: Iterable[tuple[int, int]]) -> None:
+def check_intervals(name: str, words: int, intervals: npt.ArrayLike) -> None:
     """Require every word of a padded image exactly once.
 
     Args:
         words: length of the image.
-        intervals: (first word, words) of every instance.
+        intervals: (first word, words) of every instance, [instances][2].
 
     Raises:
         CoverageError: OVERSHOOT, OVERLAP or GAP with the first word.
     """
+    listed = np.asarray(intervals, dtype=np.int64).reshape(-1, 2)
+    listed = listed[np.lexsort((listed[:, 1], listed[:, 0]))]
+    ends = np.cumsum(listed[:, 1])
+    if len(ends) and ends[-1] == words and (listed[:, 0] == ends - listed[:, 1]).all():
+        return
     end = 0
-    for first, count in sorted(intervals):
+    for first, count in listed.tolist():
         if first < 0 or first + count > words:
             raise CoverageError(f"OVERSHOOT: {name} words {first}..{first + count - 1} leave the image of {words}")
         if first < end:

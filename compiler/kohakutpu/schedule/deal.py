@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from typing import Any, TypeVar
 
 LAYER = "L2"
@@ -21,5 +22,5 @@ def deal(keys: Iterable[K], nodes: Sequence[N]) -> dict[K, N]:
     if not nodes:
         raise ValueError("deal: no node to run on")
     listed = list(keys)
-    place = {key: nodes[i % len(nodes)] for i, key in enumerate(sorted(listed))}
+    place = dict(zip(sorted(listed), cycle(nodes), strict=False))
     return {key: place[key] for key in listed}

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from kohakutpu.errors import CompileError
 from kohakutpu.machine_spec import MachineSpec
@@ -94,12 +95,11 @@ def _program(
     return unit_program(band.engine, unit, _sweep(band, schedule, machine, instances), machine, schedule.pass_budget)
 
 
-def _bases(band: VectorBand, schedule: Schedule, instances: Sequence[int]) -> tuple[tuple[int, ...], ...]:
+def _bases(band: VectorBand, schedule: Schedule, instances: Sequence[int]) -> npt.NDArray[np.int64]:
     """Address of every fill and drain, an instance each."""
     moved = [s.name for s in band.streams if s.fill is not None] + [s.name for s in band.stores]
     first = np.array([schedule.buffers[name].address for name in moved], dtype=np.int64)
-    offsets = np.array([band.offsets[i] for i in instances], dtype=np.int64).reshape(len(instances), len(moved))
-    return tuple(map(tuple, (first + offsets).tolist()))
+    return first + band.offsets[list(instances)]
 
 
 def _sweep(band: Band, schedule: Schedule, machine: MachineSpec, instances: list[Instance]) -> Sweep:

@@ -306,22 +306,23 @@ class Target:
         return inside.of(numbers).reshape(-1).astype(np.int64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class VectorBand:
     """Work of the vector cores between two barriers; an instance is one RUN.
 
     Args:
         chain: what an element goes through.
-        form: "flat", "rows", "spread", "tiles" or "resident" (the tile is already in L1).
+        form: "flat", "rows", "spread", "entries", "tiles" or "resident" (the tile is already in L1).
         extents: [M][N] of the results.
         vl: elements of a step.
         reads, writes: buffers, in order of the chain's operands and results; a part is named by its parent.
         streams, stores: regions of L1, walks and step offsets, common to all instances.
-        offsets: per instance, the byte offset inside its buffer of every fill and drain.
+        offsets: the byte offset inside its buffer of every fill and drain, [instances][fills and drains].
         words: length of the image the instances write of a result, in words, padding included.
         shifts: per instance, the words by which a resident tile's part is further on; none if nothing moves.
         nodes: core of every instance when a delivery fixed it.
         acks: burst acknowledgements each receiver has to have sent before the first RUN.
+        stride: dimensions of the L1 words of a step, none if they follow one another (:class:`LaneWork`).
         purpose: role of a pass that is neither computation nor epilogue ("relayout", "reduce"), "" for those.
     """
 
@@ -333,7 +334,7 @@ class VectorBand:
     writes: tuple[str, ...]
     streams: tuple[Stream, ...]
     stores: tuple[Store, ...]
-    offsets: tuple[tuple[int, ...], ...]
+    offsets: npt.NDArray[np.int64]
     words: int
     nodes: tuple[int, ...] = ()
     acks: int = 0
@@ -344,6 +345,7 @@ class VectorBand:
     reach: tuple[int, ...] = ()
     short: tuple[Walk, ...] = ()
     targets: tuple[Target | None, ...] = ()
+    stride: tuple[tuple[int, int], ...] = ()
     purpose: str = ""
 
     @property
@@ -360,6 +362,11 @@ class VectorBand:
         """(number, 0) in order."""
         yield from ((i, 0) for i in range(len(self.offsets)))
 
+    def _out(self) -> str:
+        """How results leave, where one of them is quantised."""
+        forms = [f"mx:{s.mx}" if s.mx else "rows" for s in self.stores]
+        return f" out={','.join(forms)}" if any(s.mx for s in self.stores) else ""
+
     def text(self) -> str:
         """One printed line."""
         m, n = self.extents
@@ -370,7 +377,7 @@ class VectorBand:
         return (
             f"band {self.engine} {self.chain.text()} {m}x{n} form={self.form} instances={len(self.offsets)} "
             f"steps={self.steps} vl={self.vl} l1={used} reads={','.join(self.reads)} "
-            f"writes={','.join(self.writes)} role={self.role}{fixed}"
+            f"writes={','.join(self.writes)} role={self.role}{self._out()}{fixed}"
         )
 
 

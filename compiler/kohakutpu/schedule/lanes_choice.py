@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kohakutpu.errors import CompileError, CoverageError, EncodeError
 from kohakutpu.ints import cdiv
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.program import LaneWork, Store, Stream, Walk, run_cost, shortened
+from kohakutpu.program import MX_WORDS, LaneWork, Runs, Store, Stream, Walk, run_cost, shortened
 from kohakutpu.program.vector_registers import order_of
 from kohakutpu.schedule.cover import check_intervals
 from kohakutpu.schedule.ir import Elementwise, Target, VectorBand
@@ -69,7 +69,7 @@ def require_whole(e: Elementwise) -> None:
 
 
 def work_of(
-    band: VectorBand, runs: tuple[tuple[int, ...], ...], shifts: tuple[int, ...] = (), *, ends: bool = False
+    band: VectorBand, runs: Runs, shifts: tuple[int, ...] = (), *, ends: bool = False
 ) -> LaneWork:
     """The band as work of one core, with the addresses of every RUN and how far its moving streams are.
 
@@ -77,7 +77,8 @@ def work_of(
         ends: the last of ``runs`` is the last instance of the band, which may be shorter.
     """
     short = band.short if ends else ()
-    return LaneWork(band.chain, band.vl, band.streams, band.stores, runs, band.interleave, band.group, shifts, short)
+    kept = band.interleave, band.group
+    return LaneWork(band.chain, band.vl, band.streams, band.stores, runs, *kept, shifts, short, band.stride)
 
 
 def place(
@@ -101,7 +102,7 @@ def band_of(
     form: str,
     regions: tuple[tuple[Stream, ...], tuple[Store, ...]],
     vl: int,
-    starts: Sequence[tuple[int, ...]],
+    starts: npt.ArrayLike,
     words: int,
     options: LaneOptions,
     short: tuple[Walk, ...] = (),
@@ -117,7 +118,7 @@ def band_of(
         writes=tuple(s.name for s in regions[1]),
         streams=regions[0],
         stores=regions[1],
-        offsets=tuple(starts),
+        offsets=np.asarray(starts, dtype=np.int64),
         words=words,
         interleave=options.interleave,
         group=options.group,
@@ -137,16 +138,15 @@ def finished(band: VectorBand, machine: MachineSpec) -> VectorBand:
 
 
 def _reach(band: VectorBand, machine: MachineSpec) -> tuple[int, ...]:
-    bases = np.array(band.offsets, dtype=np.int64).reshape(len(band.offsets), -1)
     out = []
     column = 0
     for s in band.streams:
         if s.fill is None:
             out.append(0)
             continue
-        ends = bases[:, column] + s.fill.span
+        ends = band.offsets[:, column] + s.fill.span
         if band.short:
-            ends[-1] = bases[-1, column] + band.short[column].span
+            ends[-1] = band.offsets[-1, column] + band.short[column].span
         out.append(int(ends.max()) // machine.word_bytes + 1)
         column += 1
     return tuple(out)
@@ -155,35 +155,40 @@ def _reach(band: VectorBand, machine: MachineSpec) -> tuple[int, ...]:
 def covered(band: VectorBand, machine: MachineSpec) -> None:
     """Require that the instances write every word of every result exactly once, and of a parent only the part.
 
+    A result that is quantised is counted in entries.
+
     Raises:
-        CoverageError: naming the result and the first word.
+        CoverageError: naming the result and the first word or entry.
     """
     for k, store in enumerate(band.stores):
         column = k - len(band.stores)
-        starts = [o[column] for o in band.offsets]
+        starts = band.offsets[:, column]
         walks = [store.drain] * len(starts)
         if band.short:
             walks[-1] = band.short[column]
         target = band.targets[k] if band.targets else None
-        if target is None and all(w.contiguous(machine.word_bytes) for w in walks[-2:]):
-            runs = [(s // machine.word_bytes, w.words) for s, w in zip(starts, walks, strict=True)]
-            check_intervals(store.name, band.words, runs)
+        unit, what = (machine.mx_entry_bytes, "entry") if store.mx else (machine.word_bytes, "word")
+        units = band.words // MX_WORDS if store.mx else band.words
+        if target is None and all(w.contiguous(unit) for w in walks[-2:]):
+            counts = np.full_like(starts, store.drain.words)
+            counts[-1] = walks[-1].words
+            check_intervals(store.name, units, np.stack([starts // unit, counts], axis=1))
             continue
-        written = np.concatenate([s + w.places() for s, w in zip(starts, walks, strict=True)]) // machine.word_bytes
-        wanted = np.arange(band.words) if target is None else target.words(machine.slices)
-        _same_words(store.name, written, wanted)
+        written = np.concatenate([s + w.places() for s, w in zip(starts, walks, strict=True)]) // unit
+        wanted = np.arange(units) if target is None else target.words(machine.slices)
+        _same_words(store.name, written, wanted, what)
 
 
-def _same_words(name: str, written: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> None:
+def _same_words(name: str, written: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64], what: str) -> None:
     words, times = np.unique(written, return_counts=True)
     foreign = np.setdiff1d(words, wanted)
     if foreign.size:
-        raise CoverageError(f"OVERSHOOT: {name} word {foreign[0]} is no part of the result")
+        raise CoverageError(f"OVERSHOOT: {name} {what} {foreign[0]} is no part of the result")
     if (times > 1).any():
-        raise CoverageError(f"OVERLAP: {name} word {words[times > 1][0]} is written twice")
+        raise CoverageError(f"OVERLAP: {name} {what} {words[times > 1][0]} is written twice")
     missing = np.setdiff1d(wanted, words)
     if missing.size:
-        raise CoverageError(f"GAP: {name} word {missing[0]} is never written")
+        raise CoverageError(f"GAP: {name} {what} {missing[0]} is never written")
 
 
 # -------------------------------------------------------------------- choice

@@ -130,7 +130,7 @@ def _divided(
         "spread",
         place(work.e, fills, drains, names),
         step * machine.slices,
-        [tuple(s) for s in starts.tolist()],
+        starts,
         work.total,
         options,
         short,

@@ -38,6 +38,7 @@ class Step:
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
+    conversion: bool = False
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from kohakutpu.schedule.drained_rows import in_rows
 from kohakutpu.schedule.ir import Contraction, Delivery, Elementwise, Operand, VectorBand
 from kohakutpu.schedule.lanes import cannot_fuse, lane_band, resident_band, tile_band
 from kohakutpu.schedule.layout import ByteOrder, ChannelBias, Flat, Tile
+from kohakutpu.schedule.mx_drains import drained_entries
 from kohakutpu.schedule.partials import (
     made_partials,
     partials_of,
@@ -196,12 +197,20 @@ class Passes:
         operands = tuple(replace(o, name=planner.rows(o)) for o in e.operands)
         e = replace(e, operands=operands)
         parents = {r.of: planner.parent(r).shape for r in e.results if r.of}
-        band = lane_band(e, planner.machine, options.cores, options.lanes, parents)
         word = planner.machine.word_bytes
+        drained = drained_entries(planner, e, parents)
+        if drained:
+            e, orders, band = drained
+        else:
+            orders = (None,) * len(e.results)
+            band = lane_band(e, planner.machine, options.cores, options.lanes, parents)
         for o, reach in zip(e.operands, band.reach, strict=True):
             planner.hold(o, Flat(), word * reach)
-        for r in e.results:
-            self._result(r, word * band.words)
+        for r, order in zip(e.results, orders, strict=True):
+            if order:
+                planner.entries(r, order)
+            else:
+                self._result(r, word * band.words)
         planner.bands.append(band)
 
     def _result(self, result: Operand, padded: int) -> None:

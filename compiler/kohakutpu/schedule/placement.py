@@ -19,13 +19,15 @@ from kohakutpu.schedule.arena import Arena, ArenaFullError
 from kohakutpu.schedule.ir import AnyBand, Buffer, Schedule
 from kohakutpu.schedule.lifetimes import TEMP, Group, Guard, Life, Placed, Step, lifetimes, pack
 from kohakutpu.schedule.lifetimes import Need as Item
-from kohakutpu.schedule.planner import Need
+from kohakutpu.schedule.planner import HOST_ROLES, Need
 from kohakutpu.schedule.requantise import Conversion
 from kohakutpu.schedule.tiers import DRAM, L2, arena, global_addr
 
 LAYER = "L2"
 
 _SHOWN = 8
+_AGAIN = 2
+"""How often an operand is read at least that is worth a place in the staging store."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def steps_of(bands: Sequence[AnyBand], conversions: Sequence[Conversion], held: 
     before: dict[int, list[Step]] = {}
     for c in conversions:
         for read, written in c.steps():
-            before.setdefault(c.band, []).append(Step(c.text(), (read,), (written,)))
+            before.setdefault(c.band, []).append(Step(c.text(), (read,), (written,), conversion=True))
     out: list[Step] = []
     for number in range(len(bands) + 1):
         out += before.get(number, [])
@@ -79,12 +81,14 @@ def place(
     *,
     adjacent: Sequence[tuple[str, ...]] = (),
     reuse: bool = True,
+    fills: Mapping[str, int] | None = None,
 ) -> Placement:
     """Give every buffer a tier and an address.
 
     Args:
         adjacent: groups of buffers that lie one after another.
         reuse: buffers that are never alive together may share bytes.
+        fills: bytes that products read from the buffers of their operands; None proposes no operand.
 
     Raises:
         CompileError: a tier that does not hold what its author put there, a memory that is full, a malformed group.
@@ -97,7 +101,7 @@ def place(
     store = _staged(staged, items, lives, steps, machine, groups)
     full = 0
     if machine.stage_bytes:
-        offered = _proposals(needs, steps, groups)
+        offered = _proposals(needs, steps, groups) + _read_again(needs, fills or {}, groups)
         accepted, store = _accepted(staged, offered, items, lives, steps, machine, groups, store)
         full = len(offered) - len(accepted)
         staged += accepted
@@ -234,9 +238,17 @@ def _proposals(needs: Mapping[str, Need], steps: Sequence[Step], groups: Sequenc
     tied = {n for g in groups for n in g.members}
     free = [n for n, need in needs.items() if need.value.role == TEMP and not need.value.tier and n not in tied]
     read = Counter(n for s in steps for n in set(s.reads))
-    made = {w for s in steps for w in s.writes if not s.name.startswith("band")}
+    made = {w for s in steps for w in s.writes if s.conversion}
     return [
         *(n for n in free if n in made),
         *(n for n in free if n not in made and needs[n].converted),
         *sorted((n for n in free if n not in made and not needs[n].converted and read[n] > 1), key=lambda n: -read[n]),
     ]
+
+
+def _read_again(needs: Mapping[str, Need], fills: Mapping[str, int], groups: Sequence[Group]) -> list[str]:
+    """Operands for the staging store (8.3): those products read at least twice over, the most read per byte first."""
+    tied = {n for g in groups for n in g.members}
+    free = [n for n, need in needs.items() if need.value.role in HOST_ROLES and not need.value.tier and n not in tied]
+    times = {n: fills.get(n, 0) / max(needs[n].nbytes, 1) for n in free}
+    return sorted((n for n in free if times[n] >= _AGAIN), key=lambda n: -times[n])

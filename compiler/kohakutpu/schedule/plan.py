@@ -14,9 +14,11 @@ from kohakutpu.schedule.blocks import check_blocks
 from kohakutpu.schedule.deal import deal
 from kohakutpu.schedule.drained_rows import rowwise
 from kohakutpu.schedule.drains import DrainBand
+from kohakutpu.schedule.fills import fill_bytes
 from kohakutpu.schedule.ir import AnyBand, Band, Contraction, Elementwise, Operand, Schedule, VectorBand
 from kohakutpu.schedule.lanes import LaneOptions, plain
 from kohakutpu.schedule.layout import from_key
+from kohakutpu.schedule.mx_drains import readings
 from kohakutpu.schedule.passes import Passes
 from kohakutpu.schedule.placement import place, steps_of
 from kohakutpu.schedule.planner import CONVERT, HOST_ROLES, Options, Planner, full_shapes
@@ -44,6 +46,7 @@ def plan(
     adjacent: Sequence[tuple[str, ...]] = (),
     buffers: Sequence[Operand] = (),
     reuse_temps: bool = True,
+    stage_operands: bool = True,
 ) -> Schedule:
     """Schedule every request on the units of mesh 0.
 
@@ -58,6 +61,7 @@ def plan(
         adjacent: groups of values that lie one after another.
         buffers: values with their full shape that requests name only parts of.
         reuse_temps: temps that are never alive together may share bytes.
+        stage_operands: operands that products read again may be placed in the staging store.
 
     Raises:
         CannotFuse: fuse="require" and an epilogue that does not fit.
@@ -76,6 +80,7 @@ def plan(
     planner.swept = {o.name for r in requests if isinstance(r, Contraction) for o in (r.a, r.b)}
     planner.rowwise = rowwise(requests, machine, fuse=fuse)
     planner.tilings = _tilings(requests, machine, used if occupancy else None, planner.rowwise)
+    planner.readings = readings(requests, planner.tilings, machine)
     _walk(planner, requests)
     bands = tuple(planner.bands)
     dealt = tuple(_dealt(b, used, busy) for b in bands)
@@ -84,7 +89,8 @@ def plan(
     if not 1 <= budget <= machine.stage_flits:
         raise CompileError(f"pass budget {budget} is not in 1..{machine.stage_flits} (staging slots)")
     steps = steps_of(bands, planner.conversions, planner.needs)
-    placement = place(planner.needs, steps, machine, adjacent=adjacent, reuse=reuse_temps)
+    fills = fill_bytes(bands, dealt, machine) if stage_operands else None
+    placement = place(planner.needs, steps, machine, adjacent=adjacent, reuse=reuse_temps, fills=fills)
     return Schedule(
         machine.name,
         placement.buffers,

@@ -57,6 +57,14 @@ class Options:
     lanes: LaneOptions = field(default_factory=LaneOptions)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What products read of a value: entries of these orders; ``kept`` if something reads its FP16 form, too."""
+
+    orders: tuple[MxEntry, ...]
+    kept: bool
+
+
 @dataclass
 class Need:
     """A buffer still without a place: its value, byte order and size, padding included.
@@ -79,6 +87,8 @@ class Planner:
         tilings: of every product, by the name of its result.
         known: operands by name, for parents that no request names with their full shape.
         rowwise: values every reader of which needs rows, on a machine that drains rows.
+        readings: results of passes that products read, on a machine whose cores drain MXFP7.
+        undrained: why such a result is not drained as entries.
     """
 
     machine: MachineSpec
@@ -94,6 +104,8 @@ class Planner:
     blank: set[str] = field(default_factory=set)
     swept: set[str] = field(default_factory=set)
     rowwise: set[str] = field(default_factory=set)
+    readings: dict[str, Reading] = field(default_factory=dict)
+    undrained: dict[str, str] = field(default_factory=dict)
 
     # ---------------------------------------------------------------- buffers
 
@@ -119,6 +131,11 @@ class Planner:
         if value.role != "in":
             self.notes.append(f"{value.name}: FP16, bound unknown, saturates at 65504")
 
+    def entries(self, value: Operand, order: MxEntry) -> None:
+        """Ask for a buffer that the drain of a pass fills with the entries of ``value``."""
+        self._made(value, order)
+        self.notes.append(f"{value.name.partition(':')[0]}: FP16, bound unknown, saturates at 65504")
+
     def order_of(self, name: str) -> ByteOrder | None:
         """The order a value has so far."""
         have = self.needs.get(name)
@@ -143,9 +160,12 @@ class Planner:
         have = self.needs.get(value.name)
         if have is None:
             raise CompileError(f"operand {value.name} is computed on the machine and never stored; store it first")
+        if have.order == order:
+            return value.name
         name = f"{value.name}:{order.key}"
         if name in self.needs:
             return name
+        self._note_move(value, have.order)
         try:
             source, shape = self._scratch(value, order)
         except CompileError as err:
@@ -160,6 +180,13 @@ class Planner:
         if value.name in self.clean:
             self.clean.add(name)
         return name
+
+    def _note_move(self, value: Operand, order: ByteOrder) -> None:
+        """Say why a value is quantised by a move on a machine whose cores drain MXFP7."""
+        if "vec_mx_store" not in self.machine.features:
+            return
+        where = "it lies in tiles" if isinstance(order, Tile) else "it is no whole result of a pass over rows"
+        self.notes.append(f"{value.name}: quantised by a move; {self.undrained.get(value.name, where)}")
 
     def _host_operand(self, value: Operand, order: MxEntry) -> str:
         """A second tiling of one side gives a copy with a name of its own (docs/spec/compiler.md 5.6)."""
