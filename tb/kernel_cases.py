@@ -492,6 +492,8 @@ ATTENTION = (
     _flash(2, 128, 128, keys=77, dispatches=16),
     _flash(1, 64, 256, keys=77, dispatches=8, rtl=True),
     _flash(1, 64, 128, keys=64, dispatches=6),
+    _flash(1, 64, 64, keys=40, dispatches=4),
+    _flash(1, 64, 64, qblock=64, causal=True, dispatches=4),
     _flash(2, 256, 128, groups=2),
     _flash(2, 64, 128, tag="_one_hot"),
     _flash(2, 64, 128, tag="_equal"),

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kohakutpu.rewrite import Expr, array, ops
-from kohakutpu.rewrite.expr import make
 
 SAME = (1, 1, 1, 1)
 
@@ -54,8 +53,8 @@ def _attention_late_division() -> Expr:
     return (e @ v) / ops.row_sum(e)
 
 
-def _attention_keys(keys: int, v_keys: int | None = None) -> Expr:
-    q, k, v = qkv()
+def _attention_keys(keys: int, v_keys: int | None = None, lq: int = 64) -> Expr:
+    q, k, v = qkv(lq)
     real, values = ops.take(k, -2, 0, keys), ops.take(v, -1, (v_keys or keys) - keys, v_keys or keys)
     return ops.softmax((q @ real) * 0.125) @ values
 
@@ -107,6 +106,21 @@ def _gate(first: bool = False, bias: bool = False) -> Expr:
 def _uneven_gate() -> Expr:
     product = _projection()
     return ops.take(product, -1, 0, 40) * ops.silu(ops.take(product, -1, 48, 88))
+
+
+def _narrow_gate(half: int, bias: bool = False) -> Expr:
+    product = _projection(2 * half)
+    h, g = ops.chunk(product + array("b", 2 * half) if bias else product)
+    return h * ops.silu(g)
+
+
+def _heads(rows: int, heads: int, d: int) -> Expr:
+    return ops.transpose(ops.reshape(_projection(heads * d, rows), rows, heads, d), 1, 0, 2)
+
+
+def _join_of(heads: int, rows: int, d: int) -> Expr:
+    o = array("o", heads, rows, d)
+    return ops.reshape(ops.transpose(o, 1, 0, 2), rows, heads * d) @ array("w", 20, heads * d)
 
 
 def _gate_of_two() -> Expr:
@@ -167,6 +181,8 @@ POSITIVE = (
     Positive(SOFTMAX, "large scores", lambda: attention(60.0)),
     Positive(SOFTMAX, "base 2, division behind the product", _attention_late_division),
     Positive(SOFTMAX, "77 of 128 keys", lambda: _attention_keys(77)),
+    Positive(SOFTMAX, "77 keys, 96 queries", lambda: _attention_keys(77, lq=96)),
+    Positive(SOFTMAX, "7 queries of one head", lambda: attention(lq=7, heads=1)),
     Positive(SOFTMAX, "one key", lambda: _attention_keys(1)),
     Positive(SOFTMAX, "a head of 96", lambda: attention(dv=96, lkv=96)),
     Positive(VARIANCE, "means", lambda: _variance(_x(), _x())),
@@ -174,7 +190,7 @@ POSITIVE = (
     Positive(VARIANCE, "sums and n - 1", _bessel),
     Positive(VARIANCE, "along rows", lambda: _variance(_x(), _x(), -2, -2)),
     Positive(LSE, "base e", lambda: ops.log(ops.row_sum(ops.exp(_x())))),
-    Positive(LSE, "base 2", lambda: make("log2", ops.row_sum(ops.exp2(_x())))),
+    Positive(LSE, "base 2", lambda: ops.log2(ops.row_sum(ops.exp2(_x())))),
     *(
         Positive(UPSAMPLE, f"{tall}x{wide}", lambda tall=tall, wide=wide: _conv(ops.upsample2(plane(tall, wide))), True)
         for tall, wide in ((5, 7), (1, 1), (8, 8))
@@ -192,6 +208,7 @@ POSITIVE = (
     Positive(TRANSPOSE, "batch", lambda: ops.transpose(array("a", 2, 8, 16) @ array("b", 2, 4, 16), 0, 2, 1)),
     Positive(GATE, "gate second", _gate),
     Positive(GATE, "gate first", lambda: _gate(first=True)),
+    Positive(GATE, "halves of 4", lambda: _narrow_gate(4)),
     Positive(GATE, "biases", lambda: _gate(bias=True)),
     Positive(POINT, "plane", lambda: _conv(plane(), 1, frame=(0, 0, 0, 0))),
     Positive(CONCAT, "two planes", lambda: _planes(64, 32)),
@@ -205,6 +222,8 @@ NEGATIVE = (
     Negative(SOFTMAX, "softmax along queries", lambda: attention(axis=-2), "runs along axis -2"),
     Negative(SOFTMAX, "77 keys", lambda: attention(lkv=77), "77 keys and a head of 64 are no whole blocks"),
     Negative(SOFTMAX, "a head of 48", lambda: attention(dv=48), "a head of 48"),
+    Negative(SOFTMAX, "77 of 128 keys, 40 queries", lambda: _attention_keys(77, lq=40), "40 queries and a head"),
+    Negative(SOFTMAX, "18 queries of two heads", lambda: attention(lq=18), "18 queries of several heads"),
     Negative(SOFTMAX, "other keys in v", lambda: _attention_keys(77, 100), "77 keys"),
     Negative(SOFTMAX, "biased scores", _attention_biased, "no product of queries and keys"),
     Negative(SOFTMAX, "shared keys", _shared_keys, "different leading axes"),
@@ -231,10 +250,14 @@ NEGATIVE = (
     Negative(STRIDE, "no frame", lambda: _conv(plane(), stride=2, frame=(0, 0, 0, 0)), "pad (0, 0, 0, 0)"),
     Negative(STRIDE, "dense", lambda: _conv(plane())),
     Negative(SPLIT, "no whole heads", lambda: _split((24, 2, 32)), "96 columns are no whole number of heads of 32"),
+    Negative(SPLIT, "10 rows", lambda: _heads(10, 3, 32), "10 rows and heads of 32 are no multiples of 4"),
+    Negative(SPLIT, "heads of 6", lambda: _heads(16, 3, 6), "16 rows and heads of 6 are no multiples of 4"),
     Negative(SPLIT, "d before heads", lambda: _split(axes=(2, 1, 0)), "axes (2, 1, 0)"),
     Negative(SPLIT, "batched weight", lambda: ops.transpose(ops.reshape(
         array("x", 2, 8, 64) @ array("w", 2, 96, 64), 16, 3, 32), 1, 0, 2), "no matrices"),
     Negative(JOIN, "K order changed", lambda: _joined((1, 2, 0)), "K does not run head by head"),
+    Negative(JOIN, "heads of 48", lambda: _join_of(2, 16, 48), "no whole K blocks of 32"),
+    Negative(JOIN, "18 rows", lambda: _join_of(2, 18, 32), "heads of 32 and 18 rows"),
     Negative(JOIN, "nothing exchanged", lambda: ops.reshape(array("o", 3, 16, 32), 16, 96) @ array("w", 20, 96)),
     Negative(TRANSPOSE, "leading axes", lambda: ops.transpose(array("a", 2, 8, 16) @ array("b", 2, 4, 16), 1, 0, 2),
              "the last two exchanged"),
@@ -243,6 +266,8 @@ NEGATIVE = (
     Negative(GATE, "two products", _gate_of_two),
     Negative(GATE, "gate reads more", _gate_reading_more),
     Negative(GATE, "halves of the rows", _row_gate, "not along the columns"),
+    Negative(GATE, "halves of 6", lambda: _narrow_gate(6), "halves of 6 columns are no multiples of 4"),
+    Negative(GATE, "biased halves of 20", lambda: _narrow_gate(20, True), "halves of 20 columns are no multiples"),
     Negative(GATE, "of no product", _chunked_sum, "no product"),
     Negative(POINT, "3x3", lambda: _conv(plane()), "3x3"),
     Negative(POINT, "stride 2", lambda: _conv(plane(), 1, 2, (0, 0, 0, 0)), "stride 2"),

@@ -10,7 +10,6 @@ import pytest
 
 import ktpu
 from kohakutpu.rewrite import Expr, array, inputs, interpret, ops
-from kohakutpu.rewrite.expr import as_expr, make
 from kohakutpu.rewrite.select import CHAIN_OPERANDS
 
 pytestmark = pytest.mark.unit
@@ -41,8 +40,8 @@ BINARY: tuple[Callable[[Expr, Expr], Expr], ...] = (
     lambda a, b: (a @ b) * (1.0 / N),
     ops.maximum,
     # of an input, because a computed condition near 0 decides otherwise after a rounding
-    lambda a, b: ops.where(make("greater", array("m", N, N), as_expr(0.0)), a, b),
-    lambda a, b: a + b * make("less", array("m", N, N), as_expr(0.5)),
+    lambda a, b: ops.where(ops.greater(array("m", N, N), 0.0), a, b),
+    lambda a, b: a + b * ops.less(array("m", N, N), 0.5),
 )
 
 

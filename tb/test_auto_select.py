@@ -232,6 +232,71 @@ def test_results_that_a_later_program_reads(device: ktpu.TensorDevice) -> None:
     assert error.max() <= 4e-2
 
 
+def _split(rows: int, heads: int, d: int) -> Callable[..., Expr]:
+    return lambda x, w: ops.transpose(ops.reshape(x @ w, rows, heads, d), 1, 0, 2)
+
+
+def _join(heads: int, rows: int, d: int) -> Callable[..., Expr]:
+    return lambda o, w: ops.reshape(ops.transpose(o, 1, 0, 2), rows, heads * d) @ w
+
+
+def _gated(product: Expr) -> Expr:
+    h, g = ops.chunk(product)
+    return h * ops.silu(g)
+
+
+def _gate(x: Expr, w: Expr) -> Expr:
+    return _gated(x @ w)
+
+
+def _gate_bias(x: Expr, w: Expr, b: Expr) -> Expr:
+    return _gated(x @ w + b)
+
+
+def _keys(keys: int) -> Callable[..., Expr]:
+    def attention(q: Expr, k: Expr, v: Expr) -> Expr:
+        return ops.softmax((q @ ops.take(k, -2, 0, keys)) * 0.125) @ ops.take(v, -1, 0, keys)
+
+    return attention
+
+
+SHAPES: tuple[tuple[str, Callable[..., Expr], tuple[tuple[int, ...], ...], bool], ...] = (
+    ("heads of 4", _split(16, 3, 4), ((16, 64), (12, 64)), False),
+    ("heads of 6", _split(16, 3, 6), ((16, 64), (18, 64)), True),
+    ("10 rows", _split(10, 3, 8), ((10, 64), (24, 64)), True),
+    ("joined heads of 32", _join(3, 16, 32), ((3, 16, 32), (24, 96)), False),
+    ("joined heads of 48", _join(3, 16, 48), ((3, 16, 48), (24, 144)), True),
+    ("18 joined rows", _join(3, 18, 32), ((3, 18, 32), (24, 96)), True),
+    ("halves of 4", _gate, ((16, 64), (8, 64)), False),
+    ("halves of 6", _gate, ((16, 64), (12, 64)), True),
+    ("biased halves of 16", _gate_bias, ((16, 64), (32, 64), (32,)), False),
+    ("biased halves of 20", _gate_bias, ((16, 64), (40, 64), (40,)), True),
+    ("7 queries", _keys(64), ((1, 7, 64), (1, 64, 64), (1, 64, 64)), False),
+    ("18 queries of two heads", _keys(64), ((2, 18, 64), (2, 64, 64), (2, 64, 64)), True),
+    ("77 keys", _keys(77), ((1, 96, 64), (1, 128, 64), (1, 64, 128)), False),
+    ("77 keys, 40 queries", _keys(77), ((1, 40, 64), (1, 128, 64), (1, 64, 128)), True),
+    ("odd product", lambda x, w, b: ops.silu(x @ w + b), ((7, 50), (9, 50), (9,)), False),
+    ("odd batch", lambda x, w: x @ w, ((3, 7, 50), (3, 9, 50)), True),
+    ("rows of 20", ops.softmax, ((5, 20),), True),
+    ("one row", lambda x, g: ops.softmax(x) * g, ((5, 32), (32,)), False),
+    ("one column", lambda x, c: x * c, ((5, 32), (5, 1)), True),
+)
+"""Extents at and beyond the preconditions; True where the host has to do a part."""
+
+
+@pytest.mark.parametrize(("f", "shapes", "host"), [pytest.param(*s[1:], id=s[0]) for s in SHAPES])
+def test_extents_at_the_limits(
+    f: Callable[..., Expr], shapes: tuple[tuple[int, ...], ...], host: bool, device: ktpu.TensorDevice
+) -> None:
+    """What an entry or a kernel does not take is left to another way, and the result is right."""
+    rng = np.random.default_rng(3)
+    values = [(rng.standard_normal(s) / 3).astype(np.float16) for s in shapes]
+    program = ktpu.auto(f, *values)
+    assert (program.host_steps > 0) == host, program.text()
+    want = interpret(program.expression, dict(zip(program.values, values, strict=True)))
+    assert np.abs(program.run(device).numpy() - want).max() <= 6e-2 * np.abs(want).max()
+
+
 def test_host_step_between_two_programs(device: ktpu.TensorDevice) -> None:
     """A transpose no rewrite removes splits the program; it is listed, counted and computed."""
     rng = np.random.default_rng(3)
@@ -250,6 +315,20 @@ def test_arrays_of_a_device_stay_there(device: ktpu.TensorDevice) -> None:
     x = ktpu.tensor(np.arange(64 * 32).reshape(64, 32) % 7, device)
     program = ktpu.auto(lambda x: ops.reshape(ops.reshape(x, 4, 16, 32) + 1.0, 64, 32), x)
     assert np.array_equal(program.run().numpy(), x.numpy() + 1)
+
+
+def test_other_arrays_of_the_same_shapes(device: ktpu.TensorDevice) -> None:
+    """The choice is kept, and the device compiles nothing again."""
+    program = ktpu.auto(lambda x: ops.relu(x - 0.5), np.zeros((8, 32)))
+    program.run(device)
+    before = device.stats()["compiled"]
+    x = np.linspace(-1, 1, 8 * 32).reshape(8, 32)
+    got = program.of(x).run(device).numpy()
+    assert np.abs(got - np.maximum(x - 0.5, 0)).max() < 1e-3
+    assert device.stats()["compiled"] == before
+    assert ktpu.auto(ops.relu, (8, 32)).of(x).run(device).shape == (8, 32)
+    with pytest.raises(CompileError, match=r"takes x \(8, 32\); given: \(8, 16\)"):
+        program.of(np.zeros((8, 16)))
 
 
 def test_a_view_alone_is_no_program(device: ktpu.TensorDevice) -> None:

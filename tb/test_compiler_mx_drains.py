@@ -432,7 +432,7 @@ def test_conversions_of_attention(blocks: int) -> None:
 KNOBS: dict[str, tuple[int, int, dict[str, Any]]] = {
     "plain": (64, 64, {}),
     "block 32": (32, 64, {"block": 32}),
-    "keys": (64, 64, {"keys": 40}),
+    "keys": (64, 128, {"keys": 77}),
     "causal": (128, 128, {"qblock": 64, "causal": True}),
     "groups": (128, 64, {"groups": 2}),
     "block 96": (32, 192, {"block": 96, "value": 96}),

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import signature
 
 import numpy as np
@@ -73,13 +73,16 @@ class Automatic:
         expression: as given.
         rewritten: after the catalogue, with what was applied and refused.
         chosen: the steps.
+        shapes: of the inputs by name, in order.
         values: of the inputs by name; empty if only shapes were given.
     """
 
     expression: Expr
     rewritten: Rewritten
     chosen: Steps
+    shapes: Mapping[str, Shape]
     values: Mapping[str, Operand] = field(default_factory=dict)
+    _sections: dict[str, tuple[Section, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def host_steps(self) -> int:
@@ -92,16 +95,29 @@ class Automatic:
         lines += [f"not {r.rewrite}: {r.reason}" for r in self.rewritten.refused]
         return "\n".join([*lines, self.chosen.text()])
 
+    def of(self, *arrays: Array) -> Automatic:
+        """The same program for other arrays of the same shapes.
+
+        Raises:
+            CompileError: other shapes, or values FP16 cannot hold.
+        """
+        given = [_operand(f"operand {i}", a) for i, a in enumerate(arrays)]
+        if [_shape(g) for g in given] != list(self.shapes.values()):
+            listed = ", ".join(f"{n} {s}" for n, s in self.shapes.items())
+            raise CompileError(f"the program takes {listed}; given: {', '.join(str(_shape(g)) for g in given)}")
+        return replace(self, values=_values(tuple(self.shapes), given))
+
     def sections(self, machine: MachineSpec) -> tuple[Section, ...]:
         """The steps as programs for ``machine``: as many in one as its compiler takes together.
 
         Raises:
             CompileError: a single step the compiler refuses.
         """
-        out: list[Section] = []
-        for group in _groups(self.chosen.steps):
-            out += self._programs(group, machine)
-        return tuple(out)
+        key = machine.digest()
+        if key not in self._sections:
+            found = (s for group in _groups(self.chosen.steps) for s in self._programs(group, machine))
+            self._sections[key] = tuple(found)
+        return self._sections[key]
 
     def _programs(self, group: tuple[Step, ...], machine: MachineSpec) -> list[Section]:
         if group[0].kernel is None:
@@ -186,8 +202,8 @@ def auto(
     root, names = _expression(expression, [_shape(g) for g in given])
     done = rewrite(root, catalogue)
     chosen = select(done.result)
-    values = {n: g for n, g in zip(names, given, strict=True) if not isinstance(g, tuple)}
-    return Automatic(root, done, chosen, values if len(values) == len(names) else {})
+    shapes = dict(zip(names, map(_shape, given), strict=True))
+    return Automatic(root, done, chosen, shapes, _values(names, given))
 
 
 def _compiles(call: KernelCall, machine: MachineSpec) -> bool:
@@ -213,6 +229,12 @@ def _expression(expression: Expr | Callable[..., Expr], shapes: Sequence[Shape])
     if not isinstance(made, Expr):
         raise CompileError(f"the function gave {type(made).__name__}; it builds one expression of ktpu.expressions")
     return made, names
+
+
+def _values(names: Sequence[str], given: Sequence[Operand | Shape]) -> dict[str, Operand]:
+    """The operands by name, none if one of them is a shape."""
+    found = {n: g for n, g in zip(names, given, strict=True) if not isinstance(g, tuple)}
+    return found if len(found) == len(names) else {}
 
 
 def _operand(name: str, a: Array | Shape) -> Operand | Shape:

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from math import prod
 
 from kohakutpu.rewrite import ops
 from kohakutpu.rewrite.expr import Expr, as_expr, hole, like, make, named, some
 from kohakutpu.rewrite.normal import factors
 from kohakutpu.rewrite.rule import Equality, Rewrite
+from kohakutpu.rewrite.shapes import ROW_GROUP
 from kohakutpu.rewrite.template import Bound, first
 
 LAYER = "L5"
@@ -31,8 +33,9 @@ class OnlineSoftmax(Rewrite):
 
     Pattern: ``softmax(c * (q k^T)) v^T`` with v [..., Dv, Lkv], in base e or 2, the division before or behind the
     product. Replacement: ``online_attention``, with c and log2(e) on q. Preconditions: the softmax is along the keys;
-    heads are the leading axes of all three; keys and Dv are whole blocks of 32; fewer keys than that are given by
-    slicing padded k and v to the first of them. No score matrix is kept.
+    heads are the leading axes of all three, with several the queries are a multiple of 4; keys and Dv are whole blocks
+    of 32. Other numbers of keys are given by slicing padded k and v to the first of them; then the queries are whole
+    blocks too. No score matrix is kept.
     """
 
     name = "streamed softmax"
@@ -56,38 +59,46 @@ class OnlineSoftmax(Rewrite):
         v = found["v"]
         if not q.extents[:-2] == k.extents[:-2] == v.extents[:-2]:
             return f"q {q.shape}, k {k.shape} and v {v.shape} have different leading axes"
-        keys, _, padded = _padded(k, v)
-        if _block(padded[0].extents[-2], v.extents[-2]) is None:
-            return (
-                f"{keys} keys and a head of {v.extents[-2]} are no whole blocks of {BLOCKS[-1]}; pad k and v, and "
-                "slice them to the keys"
-            )
-        return ""
+        rows, width, keys = q.extents[-2], v.extents[-2], k.extents[-2]
+        if prod(q.extents[:-2]) > 1 and rows % ROW_GROUP:
+            return f"{rows} queries of several heads are no multiple of {ROW_GROUP}"
+        if _block(q, k, v) is not None:
+            return ""
+        if _padded(k, v) is not None:
+            return f"{keys} padded keys: {rows} queries and a head of {width} are no whole blocks of {BLOCKS[-1]}"
+        return (
+            f"{keys} keys and a head of {width} are no whole blocks of {BLOCKS[-1]}; pad k and v, and slice them to "
+            "the keys"
+        )
 
     def replacement(self, found: Bound) -> Expr:
         """Recurrence over blocks."""
         scale, (scores,) = factors(found["s"])
         q, k = scores.args
-        keys, _, (whole_k, whole_v) = _padded(k, found["v"])
-        base = scale * (LOG2E if found["powers"].op == "exp" else 1.0)
-        block = _block(whole_k.extents[-2], whole_v.extents[-2])
+        block = _block(q, k, found["v"])
         assert block is not None
-        return ops.online_attention(_times(q, base), whole_k, whole_v, block, keys)
+        base = scale * (LOG2E if found["powers"].op == "exp" else 1.0)
+        whole_k, whole_v = _padded(k, found["v"]) or (k, found["v"])
+        return ops.online_attention(_times(q, base), whole_k, whole_v, block, k.extents[-2])
 
 
-def _padded(k: Expr, v: Expr) -> tuple[int, bool, tuple[Expr, Expr]]:
-    """(keys, whether k and v are the first keys of longer arrays, those arrays)."""
+def _padded(k: Expr, v: Expr) -> tuple[Expr, Expr] | None:
+    """The arrays whose first keys are k and v, None if they are not cut alike."""
     keys = k.extents[-2]
     cut = (("axis", -2), ("hi", keys), ("lo", 0), ("step", 1)), (("axis", -1), ("hi", keys), ("lo", 0), ("step", 1))
-    if (k.op, v.op) == ("slice", "slice") and (k.attrs, v.attrs) == cut:
-        longer = k.args[0], v.args[0]
-        if longer[0].extents[-2] == longer[1].extents[-1]:
-            return keys, True, longer
-    return keys, False, (k, v)
+    if (k.op, v.op) != ("slice", "slice") or (k.attrs, v.attrs) != cut:
+        return None
+    longer = k.args[0], v.args[0]
+    return longer if longer[0].extents[-2] == longer[1].extents[-1] else None
 
 
-def _block(keys: int, width: int) -> int | None:
-    return next((b for b in BLOCKS if keys % b == 0 and width % b == 0), None)
+def _block(q: Expr, k: Expr, v: Expr) -> int | None:
+    """The most keys of a step, None if none fits."""
+    longer = _padded(k, v)
+    extents = [(longer[0] if longer else k).extents[-2], v.extents[-2]]
+    if longer is not None:
+        extents.append(q.extents[-2])
+    return next((b for b in BLOCKS if not any(n % b for n in extents)), None)
 
 
 def _times(x: Expr, number: float) -> Expr:

@@ -11,6 +11,48 @@ from kohakutpu.rewrite.expr import Expr, Number, as_expr, make
 
 LAYER = "L5"
 
+__all__ = [
+    "absolute",
+    "adjacent",
+    "broadcast",
+    "chunk",
+    "concat",
+    "contract",
+    "contract_heads",
+    "conv2d",
+    "equal",
+    "exp",
+    "exp2",
+    "gelu",
+    "gelu_sigmoid",
+    "greater",
+    "half",
+    "layernorm",
+    "less",
+    "log",
+    "log2",
+    "maximum",
+    "minimum",
+    "online_attention",
+    "pad",
+    "recip",
+    "relu",
+    "reshape",
+    "rmsnorm",
+    "row_max",
+    "row_mean",
+    "row_sum",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "softmax",
+    "sqrt",
+    "take",
+    "transpose",
+    "upsample2",
+    "where",
+]
+
 
 def exp(x: Expr) -> Expr:
     """e^x."""
@@ -25,6 +67,16 @@ def exp2(x: Expr) -> Expr:
 def log(x: Expr) -> Expr:
     """The natural logarithm."""
     return make("log", x)
+
+
+def log2(x: Expr) -> Expr:
+    """The logarithm to base 2."""
+    return make("log2", x)
+
+
+def absolute(x: Expr) -> Expr:
+    """The magnitude."""
+    return make("absolute", x)
 
 
 def sqrt(x: Expr) -> Expr:
@@ -50,6 +102,21 @@ def maximum(a: Expr | Number, b: Expr | Number) -> Expr:
 def minimum(a: Expr | Number, b: Expr | Number) -> Expr:
     """The smaller of two."""
     return make("minimum", as_expr(a), as_expr(b))
+
+
+def less(a: Expr | Number, b: Expr | Number) -> Expr:
+    """1 where a < b, else 0."""
+    return make("less", as_expr(a), as_expr(b))
+
+
+def greater(a: Expr | Number, b: Expr | Number) -> Expr:
+    """1 where a > b, else 0."""
+    return make("greater", as_expr(a), as_expr(b))
+
+
+def equal(a: Expr | Number, b: Expr | Number) -> Expr:
+    """1 where a = b, else 0."""
+    return make("equal", as_expr(a), as_expr(b))
 
 
 def where(p: Expr, a: Expr | Number, b: Expr | Number) -> Expr:

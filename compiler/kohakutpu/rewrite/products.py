@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kohakutpu.rewrite import ops
 from kohakutpu.rewrite.expr import Expr, hole, like, make, named, some, walk
 from kohakutpu.rewrite.rule import Equality, Rewrite
-from kohakutpu.rewrite.shapes import LANES
+from kohakutpu.rewrite.shapes import K_BLOCK, LANES, ROW_GROUP, VIEW_STEP
 from kohakutpu.rewrite.template import Bound
 
 LAYER = "L5"
@@ -21,7 +21,8 @@ class HeadSplit(Rewrite):
 
     Pattern: the projection x w^T [L, heads*d] reshaped to [L, heads, d] and transposed to [heads, L, d]. Replacement:
     x against w reshaped to [heads, d, C], which moves nothing; for [heads, d, L] the operands swapped. Preconditions:
-    x and w are matrices, the rows stay rows and the columns are whole heads.
+    x and w are matrices, the rows stay rows, the columns are whole heads, and rows and heads are multiples of 4, as
+    blocks of a batch are.
     """
 
     name = "head split"
@@ -37,6 +38,8 @@ class HeadSplit(Rewrite):
             return f"axes {found['out'].attr('axes')} are not those of [L, heads, d] to [heads, L, d] or [heads, d, L]"
         if cut[0] != x[0]:
             return f"{x[0]} rows become {cut[0]}; {w[0]} columns are no whole number of heads of {cut[2]}"
+        if x[0] % ROW_GROUP or cut[2] % ROW_GROUP:
+            return f"{x[0]} rows and heads of {cut[2]} are no multiples of {ROW_GROUP}"
         return ""
 
     def replacement(self, found: Bound) -> Expr:
@@ -52,7 +55,8 @@ class HeadJoin(Rewrite):
 
     Pattern: o [heads, L, d] transposed to [L, heads, d], reshaped to [L, heads*d], against w [N, heads*d]. Replacement:
     ``contract_heads``, whose accumulator goes over (head, k) in that order. Preconditions: the axes exchanged are heads
-    and rows, so that K runs head by head, and the reshape joins just the last two.
+    and rows, so that K runs head by head, the reshape joins just the last two, a head is whole K blocks of 32, and the
+    rows are a multiple of 4.
     """
 
     name = "head join"
@@ -68,6 +72,8 @@ class HeadJoin(Rewrite):
             return f"axes {found['turned'].attr('axes')}: K does not run head by head"
         if joined != (o[1], o[0] * o[2]):
             return f"the joined rows are {joined}, not {(o[1], o[0] * o[2])}"
+        if o[2] % K_BLOCK or o[1] % ROW_GROUP:
+            return f"heads of {o[2]} and {o[1]} rows are no whole K blocks of {K_BLOCK} and groups of {ROW_GROUP} rows"
         return ""
 
     def replacement(self, found: Bound) -> Expr:
@@ -101,7 +107,8 @@ class ChunkGate(Rewrite):
 
     Pattern: h * f(g) where h and g are the two halves of the columns of x w^T, or of x w^T + b, and f works element by
     element on g alone. Replacement: the same on x w_h^T and x w_g^T (+ their halves of b), w_h and w_g being rows of w.
-    Preconditions: the two slices are the two equal halves of one product with a matrix.
+    Preconditions: the two slices are the two equal halves of one product with a matrix, a half is a multiple of 4
+    columns, with a bias of 16.
     """
 
     name = "chunk gate"
@@ -127,7 +134,8 @@ class ChunkGate(Rewrite):
         ranges = sorted((s.index("lo"), s.index("hi"), s.index("step")) for s in (h, g))
         if ranges != [(0, n // 2, 1), (n // 2, n, 1)] or n % 2:
             return f"columns {ranges[0][:2]} and {ranges[1][:2]} of {n} are not its two halves"
-        return ""
+        step = ROW_GROUP if product is found["product"] else VIEW_STEP
+        return f"halves of {n // 2} columns are no multiples of {step}" if n // 2 % step else ""
 
     def replacement(self, found: Bound) -> Expr:
         """Rows of the weight instead of columns of the result."""

@@ -17,7 +17,7 @@ from kohakutpu.rewrite import generate, library
 from kohakutpu.rewrite.algebra import identity_variance
 from kohakutpu.rewrite.expr import Expr, like, make, walk
 from kohakutpu.rewrite.generate import REDUCTIONS, full, one_row, reducible
-from kohakutpu.rewrite.shapes import LANES, Shape
+from kohakutpu.rewrite.shapes import LANES, ROW_GROUP, Shape
 
 LAYER = "L5"
 
@@ -244,8 +244,20 @@ def _leaves(inside: set[Expr], exclude: Iterable[Expr] = ()) -> tuple[Expr, ...]
 
 
 def _readable(contracts: tuple[Expr, ...]) -> bool:
-    """True if kernels of the language take the operands of these products in one grid."""
-    return all(e.ndim <= 3 and e.args[0].ndim <= 3 and e.args[1].ndim <= 3 for e in contracts)
+    """True if kernels of the language take the operands of these products in one grid.
+
+    Blocks of a batch have a multiple of 4 rows; so has a row of what was computed before, because padding behind it
+    would be read.
+    """
+    for e in contracts:
+        a, b = e.args
+        if max(a.ndim, b.ndim) > 3:
+            return False
+        if e.op == "contract" and b.ndim > 2 and (a.extents[-2] % ROW_GROUP or b.extents[-2] % ROW_GROUP):
+            return False
+        if any(x.extents[-1] % ROW_GROUP and source(x).op not in ("input", "slice") for x in (a, b)):
+            return False
+    return True
 
 
 def _with(e: Expr, places: Mapping[Expr, Expr]) -> Expr:

@@ -33,6 +33,13 @@ LANES = {
 }
 """Operations element by element, by number of operands."""
 
+ROW_GROUP = 4
+"""Rows of the blocks of a batch come in multiples of this."""
+K_BLOCK = 32
+"""Elements of K whose products are added before anything else; a head that is joined has whole blocks."""
+VIEW_STEP = 16
+"""A part of a row of values begins at a multiple of this."""
+
 COMMUTATIVE = frozenset({"add", "mul", "maximum", "minimum", "equal"})
 TEMPLATE = frozenset({"hole", "numeral", "named"})
 

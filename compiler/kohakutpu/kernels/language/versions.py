@@ -93,8 +93,13 @@ class Versions:
         return self._current.get(buffer.name, "")
 
     def groups(self, names: Sequence[str]) -> list[tuple[str, ...]]:
-        """ADJACENT groups of versions: those one grid writes together, or the last of all members."""
-        members = [self.versions.get(n) or [n] for n in names]
+        """ADJACENT groups of versions: those one grid writes together, or the last of all members.
+
+        A temp that no statement of the call writes is in none.
+        """
+        members = [found for n in names if (found := self.versions.get(n, [n]))]
+        if len(members) < 2:
+            return []
         by_run = [{self._run[v]: v for v in m if v in self._run} for m in members]
         together = [run for run in by_run[0] if all(run in other for other in by_run[1:])]
         if not together:
