@@ -18,7 +18,7 @@ from kohakutpu.cost import DEFAULT, REF, BandCost, Profile, Spent, executed, pri
 from kohakutpu.cost.barrier import Traffic, handed_on
 from kohakutpu.errors import CompileError
 from kohakutpu.graph import Graph, Op, Value
-from kohakutpu.kernels import Trace
+from kohakutpu.kernels import Trace, library
 from kohakutpu.machine_spec import MachineSpec, MeshSpec
 from kohakutpu.model.transport import ModelTransport
 from kohakutpu.program import Desc, Dims, Drain, Fill, Gemm, Image, Run, UnitProgram, assemble
@@ -94,6 +94,24 @@ def test_published_attention_products() -> None:
     found = ktpu.cost(ktpu.compile(call, CHECK), "ref")
     assert sum(b.high for b in found.engine("MG")) == g == 39_424
     assert found.computing == g + sum(b.high for b in found.engine("VC") if b.role != "relayout")
+
+
+@pytest.mark.parametrize("heads", [4, 10, 20])
+@pytest.mark.parametrize("rows", [64, 256])
+def test_heads_cost_what_the_wide_products_cost(heads: int, rows: int) -> None:
+    """Row 20 of the operator table: cycles and payloads 1.00x, split before the product or joined in its sweep."""
+    wide, tiles = 64 * heads, {"gm": 8, "gn": 8, "nk": 2}
+    x, w, o = normal(rows, wide), normal(wide, wide), normal(heads * rows, 64)
+    pairs = [
+        (ktpu.call(library.project_heads, x, library.heads_of(w, heads), **tiles), ktpu.matmul(x, w, **tiles)),
+        (
+            ktpu.call(library.attn_out(heads), o, w, x, normal(wide), **tiles),
+            ktpu.call(library.linear(bias=True, add=True), x, w, normal(wide), x, **tiles),
+        ),
+    ]
+    for by_heads, joined in pairs:
+        mine, other = (ktpu.cost(ktpu.compile(call, CHECK), "ref") for call in (by_heads, joined))
+        assert (mine.high, mine.payloads) == (other.high, other.payloads)
 
 
 def test_profiles_differ_as_stated() -> None:

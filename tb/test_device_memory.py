@@ -13,6 +13,7 @@ from kohakudriver import DriverError
 from kohakutpu.errors import CompileError
 from kohakutpu.kernels import library
 from kohakutpu.model.transport import ModelTransport
+from kohakutpu.schedule import from_key
 from ktpu.devices import description
 
 pytestmark = pytest.mark.unit
@@ -37,6 +38,27 @@ def test_scratch_takes_the_room_of_forms_that_can_be_made_again() -> None:
     with ktpu.open("model:mm_mesh") as roomy:
         want = ktpu.tensor(y_values, roomy) @ ktpu.tensor(values(1, 64, 64), roomy)
         assert np.array_equal(z_values.view(np.uint16), want.numpy().view(np.uint16))
+
+
+def test_the_image_of_a_weight_is_the_movers() -> None:
+    """Packed by the host or quantised on the device: the same entries, made once and read by every later call."""
+    with ktpu.open("model:mm_store") as dev:
+        # magnitudes from subnormal to the largest, so that blocks of every scale are among them
+        w = values(0, 96, 96) * np.float16(2) ** np.random.default_rng(1).integers(-12, 12, (96, 96))
+        x, host = ktpu.tensor(values(2, 32, 96), dev), ktpu.tensor(w, dev)
+        computed = host * -1 * -1
+        results = [(x @ weight).numpy() for weight in (host, computed)]
+        made = {name: dev.stats()[name] for name in ("packed", "quantised")}
+        assert made == {"packed": 2, "quantised": 1}
+        images = []
+        for array in (host, computed):
+            (key,) = (k for k in array.contents.forms if k.startswith("mx:"))
+            form = array.contents.forms[key]
+            images.append((key, dev.read(form.address, from_key(key).nbytes(w.shape))))
+        assert images[0] == images[1]
+        for weight in (host, computed, host):
+            assert np.array_equal((x @ weight).numpy().view(np.uint16), results[0].view(np.uint16))
+        assert {name: dev.stats()[name] for name in made} == made
 
 
 def test_a_program_of_fixed_places_spares_what_lies_where_its_temps_are() -> None:

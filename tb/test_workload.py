@@ -112,6 +112,28 @@ def test_decoder_beside_the_network_is_refused() -> None:
         both.plan.solve()
 
 
+def test_decoder_behind_the_network() -> None:
+    """Both in one sequence: refused with the weights that could go, in place once the plan releases exactly those."""
+    pinned = Network(ModelPlan(MESH))
+    sdxl.unet(pinned)
+    weights = [n.name for n in pinned.plan.needs if n.role == "const"]
+    sdxl.vae(pinned)
+    named = rf"reads none of {weights[0]} \.\. \S+, 25\d{{8}} bytes: release\(\) them"
+    with pytest.raises(CompileError, match=named):
+        pinned.plan.solve()
+    both = Network(ModelPlan(MESH))
+    sdxl.unet(both)
+    both.plan.release(*weights)
+    sdxl.vae(both)
+    both.plan.solve()
+    assert both.plan.verify() == []
+    assert max(n.nbytes for n in both.plan.needs) >= 537e6
+    with pytest.raises(CompileError, match=rf"again reads {weights[0]}, which was released"):
+        both.plan.call("again", (weights[0],), ())
+    with pytest.raises(CompileError, match=r"release\(x\): no weight of this name was declared"):
+        both.plan.release("x")
+
+
 def test_largest_activation() -> None:
     """Section 2: 537 MB, 1024 x 1024 x 256 behind the last upsample; 10.49 MB at level 0 of the network."""
     decoder = network(sdxl.vae)
