@@ -49,7 +49,9 @@ X, W = array("x", 64, 128), array("w", 64, 128)
         (lambda: ops.silu(ops.softmax(array("y", 16, 1280))), ["library softmax_wide", "chain auto_chain"]),
         (lambda: ops.layernorm(X, array("g", 128), array("b", 128)), ["library layernorm"]),
         (lambda: ops.layernorm(X, array("g", 64, 128), array("b", 64, 128)), ["library group_norm"]),
+        (lambda: ops.layernorm(X, array("g", 1, 128), array("b", 1, 128)), ["library layernorm"]),
         (lambda: ops.rmsnorm(X, array("g", 128)), ["library rmsnorm"]),
+        (lambda: ops.rmsnorm(X, array("g", 1, 128)), ["library rmsnorm"]),
         (lambda: ops.silu(ops.rmsnorm(X, array("g", 128))), ["chain auto_rows"]),
         (lambda: ops.transpose(X), ["host transpose"]),
         (

@@ -18,11 +18,12 @@ from kohakudriver import Device
 from kohakutpu.graph import Graph, Op, Value
 from kohakutpu.kernels import Trace
 from kohakutpu.model.numerics import error_metrics, relative_errors
+from kohakutpu.rewrite import ops
 from kohakutpu.tensor import Call
 from ktpu import numerics
 from ktpu.cli import app
 from ktpu.language import In, Out, dims, kernel, units
-from ktpu.numerics import CASES, FP64, INTERPRETER, MODEL, MX, RTL, Case, Report, measure
+from ktpu.numerics import AUTO, CASES, FP64, INTERPRETER, MODEL, MX, RTL, Case, Report, measure
 from ktpu.numerics_plot import PlotError, draw, exceedance
 from ktpu.numerics_text import as_json, markdown
 
@@ -82,6 +83,23 @@ def test_rows(model: Device) -> None:
     assert tensor.row(MODEL, MX).metrics.max < 1e-3 < tensor.row(MODEL, FP64).metrics.max
     assert tensor.row(INTERPRETER, FP64).metrics.max < 1e-3
     assert tensor.row(MX, FP64).metrics.p99 == pytest.approx(tensor.row(MODEL, FP64).metrics.p99, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["linear_bias_silu 64x128x64", "layernorm 64x128"])
+def test_the_automatic_path_is_a_source(name: str, cases: dict[str, Case], model: Device) -> None:
+    """Graded as the kernel is; what it computes is read from the formula, not from the kernel."""
+    case = cases[name]
+    (tensor,) = graded(case, model).tensors
+    assert [r.source for r in tensor.rows[-2:]] == [AUTO, AUTO]
+    assert tensor.row(AUTO, FP64).metrics.max < 2 * tensor.row(MODEL, FP64).metrics.max
+    other = replace(case, formula=lambda x, w, b: ops.relu(x) if w.shape[0] == 1 else x @ w + b)
+    (found, *_) = graded(other, model).problems()
+    assert f"{AUTO}: p50" in found
+
+
+def test_every_kernel_of_the_report_has_a_formula(cases: dict[str, Case]) -> None:
+    """Of the registered cases."""
+    assert [n for n, c in cases.items() if c.formula is None] == []
 
 
 # ------------------------------------------------------------------ saturation

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors of kernels from every source against every reference (docs/spec/compiler.md 14.3, kernels.md 0).
 
-Sources: what the graph means (L3 interpreter), the functional model, the RTL. References: float64 as written, and
+Sources: what the graph means (L3 interpreter), the functional model, the RTL, and the program the automatic path makes
+of the formula, on the model. References: float64 as written, and
 the same behind the quantiser of the contractions (mx). The row "mx" against float64 is the format's own error.
 """
 
@@ -17,14 +18,19 @@ from kohakudriver import Device, DriverError
 from kohakutpu.graph import interpret
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.model.numerics import ErrorMetrics, error_metrics, relative_errors
+from kohakutpu.rewrite import Expr
+from kohakutpu.rewrite.expr import array, inputs
 from kohakutpu.tensor import Call
+from ktpu.automatic import auto
 from ktpu.compiling import Compiled, compile, read_output
+from ktpu.devices import TensorDevice
 from ktpu.numerics_reference import Saturated, machine, real
 
 F64 = npt.NDArray[np.float64]
 U16 = npt.NDArray[np.uint16]
+Formula = Callable[..., Expr]
 
-INTERPRETER, MODEL, RTL, MX, FP64 = "interpreter", "model", "RTL", "mx", "fp64"
+INTERPRETER, MODEL, RTL, AUTO, MX, FP64 = "interpreter", "model", "RTL", "auto path", "mx", "fp64"
 SEED = 3
 
 LIMITS: Mapping[str, tuple[float, float, float, float, float]] = {
@@ -45,19 +51,23 @@ class Case:
     Args:
         make: gives the call from a generator of random numbers.
         note: what a reader has to know, such as the form of an activation.
+        formula: the one result as an expression of the operands of the call, for the automatic path.
     """
 
     name: str
     make: Callable[[np.random.Generator], Call]
     norm: str = ""
     note: str = ""
+    formula: Formula | None = None
 
 
 CASES: dict[str, Case] = {}
 """Registered cases by name, in order."""
 
 
-def register(name: str, norm: str = "", note: str = "") -> Callable[[Callable[[np.random.Generator], Call]], Case]:
+def register(
+    name: str, norm: str = "", note: str = "", formula: Formula | None = None
+) -> Callable[[Callable[[np.random.Generator], Call]], Case]:
     """Decorator: the function makes the call of a case of this name.
 
     >>> @register("relu 64x128", "V")
@@ -72,7 +82,7 @@ def register(name: str, norm: str = "", note: str = "") -> Callable[[Callable[[n
         raise ValueError(f"case {name!r}: error class {norm!r} is unknown; known: {', '.join(LIMITS)}")
 
     def keep(make: Callable[[np.random.Generator], Call]) -> Case:
-        CASES[name] = Case(name, make, norm, note)
+        CASES[name] = Case(name, make, norm, note, formula)
         return CASES[name]
 
     return keep
@@ -135,12 +145,15 @@ class Report:
             yield f"{self.case.name}: {count} elements saturate; class {self.case.norm} has none"
 
     def _exceeded(self, tensor: Tensor) -> Iterator[str]:
-        m = tensor.row(MODEL, FP64).metrics
         names = ("p50", "p99", "max", "over_1_percent", "over_10_percent")
-        for name, limit in zip(names, LIMITS[self.case.norm], strict=True):
-            got = getattr(m, name)
-            if not got <= limit:
-                yield f"{self.case.name}: {tensor.name}: {name} {got:.2e} exceeds {limit:.1e} of class {self.case.norm}"
+        for row in tensor.rows:
+            if row.reference != FP64 or row.source not in (MODEL, AUTO):
+                continue
+            where = f"{self.case.name}: {tensor.name}: " + (f"{AUTO}: " if row.source == AUTO else "")
+            for name, limit in zip(names, LIMITS[self.case.norm], strict=True):
+                got = getattr(row.metrics, name)
+                if not got <= limit:
+                    yield f"{where}{name} {got:.2e} exceeds {limit:.1e} of class {self.case.norm}"
 
 
 def run_bits(compiled: Compiled, device: Device) -> dict[str, U16]:
@@ -155,6 +168,21 @@ def run_bits(compiled: Compiled, device: Device) -> dict[str, U16]:
     return {
         o.name: read_output(o, device.read(o.address, o.nbytes)).view(np.uint16) for o in compiled.artifact.outputs
     }
+
+
+def automatic(case: Case, call: Call, device: Device) -> dict[str, F64]:
+    """The result of the automatic program of a case, by the name of the output; nothing without formula or arrays.
+
+    Raises:
+        kohakutpu.errors.CompileError: what the compiler refuses.
+        DriverError: a run that ended in a fault.
+    """
+    if case.formula is None or not isinstance(device, TensorDevice):
+        return {}
+    (name,) = (v.name for v in call.trace.graph.values.values() if v.role == "out")
+    formula = case.formula(*(array(n, *v.shape) for n, v in call.values.items()))
+    got = auto(formula, *(call.values[e.name] for e in inputs(formula))).run(device).numpy()
+    return {name: got.astype(np.float64).reshape(call.trace.graph.values[name].shape)}
 
 
 def measure(case: Case, spec: MachineSpec, model: Device, rtl: Device | None = None) -> Report:
@@ -176,6 +204,8 @@ def measure(case: Case, spec: MachineSpec, model: Device, rtl: Device | None = N
         INTERPRETER: interpret(graph, operands),
         **{source: {n: b.view(np.float16).astype(np.float64) for n, b in run.items()} for source, run in runs.items()},
     }
+    by_path = automatic(case, call, model)
+    made |= {AUTO: by_path} if by_path else {}
     tensors = []
     for name, mine in runs[MODEL].items():
         clamped = sum(s.count for s in saturated if name in (s.name, graph.values[s.name].of))

@@ -13,12 +13,19 @@ import numpy as np
 import numpy.typing as npt
 
 from kohakutpu import tensor
+from kohakutpu.rewrite import Expr, ops
 from kohakutpu.tensor import Call
-from ktpu.numerics import register
+from ktpu.numerics import Formula, register
 
 F64 = npt.NDArray[np.float64]
 Rng = np.random.Generator
 WEIGHT, SHIFT, GAIN = 0.1, 0.2, 0.2
+_ACTIVATIONS: dict[str, Callable[[Expr], Expr]] = {
+    "": lambda y: y,
+    "silu": ops.silu,
+    "relu": ops.relu,
+    "gelu": ops.gelu,
+}
 TANH = "GELU in its tanh form, graded against that form"
 SIGMOID = "GELU in its sigmoid form, graded against that form"
 
@@ -28,7 +35,7 @@ def _operands(rng: Rng, m: int, k: int, n: int) -> tuple[F64, F64]:
 
 
 def _product(m: int, k: int, n: int) -> None:
-    @register(f"matmul {m}x{k}x{n}", "M")
+    @register(f"matmul {m}x{k}x{n}", "M", formula=lambda a, b: a @ b)
     def _(rng: Rng) -> Call:
         return tensor.matmul(*_operands(rng, m, k, n))
 
@@ -36,7 +43,13 @@ def _product(m: int, k: int, n: int) -> None:
 def _linear(name: str, note: str = "", *, activation: str = "", scale: float | None = None) -> None:
     m, k, n = 64, 128, 64
 
-    @register(f"linear_{name} {m}x{k}x{n}", "M", note)
+    def formula(x: Expr, w: Expr, *sides: Expr) -> Expr:
+        y = x @ w if scale is None else (x @ w) * scale
+        for side in sides:
+            y = y + side
+        return _ACTIVATIONS[activation](y)
+
+    @register(f"linear_{name} {m}x{k}x{n}", "M", note, formula)
     def _(rng: Rng) -> Call:
         x, w = _operands(rng, m, k, n)
         bias = SHIFT * rng.standard_normal(n) if "bias" in name else None
@@ -47,7 +60,13 @@ def _linear(name: str, note: str = "", *, activation: str = "", scale: float | N
 def _gated(name: str, activation: str, *, bias: bool = False, note: str = "") -> None:
     m, k, n = 64, 128, 64
 
-    @register(f"{name} {m}x{k}x{n}", "M", note)
+    def formula(x: Expr, g: Expr, u: Expr, *biases: Expr) -> Expr:
+        gate, up = x @ g, x @ u
+        if biases:
+            gate, up = gate + biases[0], up + biases[1]
+        return _ACTIVATIONS[activation](gate) * up
+
+    @register(f"{name} {m}x{k}x{n}", "M", note, formula)
     def _(rng: Rng) -> Call:
         x, g = _operands(rng, m, k, n)
         u = WEIGHT * rng.standard_normal((n, k))
@@ -55,8 +74,8 @@ def _gated(name: str, activation: str, *, bias: bool = False, note: str = "") ->
         return tensor.geglu(x, g, u, activation=activation, **biases)  # type: ignore[arg-type]
 
 
-def _rows(name: str, m: int, n: int, make: Callable[[F64, Rng], Call]) -> None:
-    @register(f"{name} {m}x{n}", "V")
+def _rows(name: str, m: int, n: int, make: Callable[[F64, Rng], Call], formula: Formula) -> None:
+    @register(f"{name} {m}x{n}", "V", formula=formula)
     def _(rng: Rng) -> Call:
         return make(rng.standard_normal((m, n)), rng)
 
@@ -66,7 +85,7 @@ def _gain(rng: Rng, n: int) -> F64:
 
 
 def _lane(name: str, note: str = "") -> None:
-    @register(f"{name} 64x1024", "V", note)
+    @register(f"{name} 64x1024", "V", note, getattr(ops, name))
     def _(rng: Rng) -> Call:
         return tensor.elementwise({"x": rng.standard_normal((64, 1024))}, [(name, ("x",))], name)
 
@@ -86,11 +105,17 @@ _gated("geglu", "gelu", note=TANH)
 _gated("geglu_bias", "gelu", bias=True, note=TANH)
 _gated("swiglu", "silu")
 for wide in (64, 128):
-    _rows("softmax", 64, wide, lambda x, rng: tensor.softmax(x))
-_rows("layernorm", 64, 128, lambda x, rng: tensor.layernorm(x, _gain(rng, 128), SHIFT * rng.standard_normal(128)))
-_rows("rmsnorm", 64, 128, lambda x, rng: tensor.rmsnorm(x, _gain(rng, 128)))
-_rows("add", 64, 1024, lambda x, rng: tensor.add(x, rng.standard_normal(x.shape)))
-_rows("mul", 64, 1024, lambda x, rng: tensor.mul(x, rng.standard_normal(x.shape)))
+    _rows("softmax", 64, wide, lambda x, rng: tensor.softmax(x), ops.softmax)
+_rows(
+    "layernorm",
+    64,
+    128,
+    lambda x, rng: tensor.layernorm(x, _gain(rng, 128), SHIFT * rng.standard_normal(128)),
+    ops.layernorm,
+)
+_rows("rmsnorm", 64, 128, lambda x, rng: tensor.rmsnorm(x, _gain(rng, 128)), ops.rmsnorm)
+_rows("add", 64, 1024, lambda x, rng: tensor.add(x, rng.standard_normal(x.shape)), lambda x, y: x + y)
+_rows("mul", 64, 1024, lambda x, rng: tensor.mul(x, rng.standard_normal(x.shape)), lambda x, y: x * y)
 _lane("silu")
 _lane("gelu", TANH)
 _lane("gelu_sigmoid", SIGMOID)

@@ -13,6 +13,7 @@ from kohakutpu.kernels.language.kernel import Knob
 from kohakutpu.rewrite.expr import Expr, hole, make, named, numeral, some
 from kohakutpu.rewrite.generate import one_row, reducible
 from kohakutpu.rewrite.normal import normal
+from kohakutpu.rewrite.ops import reshape
 from kohakutpu.rewrite.template import Bound, unify
 
 LAYER = "L5"
@@ -86,13 +87,19 @@ def _is_mean(e: Expr, found: Bound) -> bool:
     return found["x"].shape == e.shape and n % ROW_STEP == 0 and math.isclose(part * n, 1.0, rel_tol=1e-6)
 
 
+def _vector(row: Expr) -> Expr:
+    """One row as the vector the kernels take."""
+    return row if len(row.shape) == 1 else reshape(row, row.extents[-1])
+
+
 def _layernorm(e: Expr, found: Bound) -> Choice | None:
     n, (x, w, b) = e.extents[-1], (found[k] for k in "xwb")
     if not _is_mean(e, found):
         return None
     eps = {"eps": found["eps"].number}
     if one_row(w.extents, e.extents) and one_row(b.extents, e.extents):
-        return Choice(library.layernorm(n) if reducible(n) else library.layernorm_wide(n), (x, w, b), eps)
+        kernel = library.layernorm(n) if reducible(n) else library.layernorm_wide(n)
+        return Choice(kernel, (x, _vector(w), _vector(b)), eps)
     if w.shape == b.shape == e.shape:
         return Choice(library.group_norm(n) if reducible(n) else library.group_norm_wide(n), (x, w, b), eps)
     return None
@@ -111,7 +118,7 @@ def _rmsnorm(e: Expr, found: Bound) -> Choice | None:
     if not _is_mean(e, found) or not one_row(w.extents, e.extents):
         return None
     kernel = library.rmsnorm(n) if reducible(n) else library.rmsnorm_wide(n)
-    return Choice(kernel, (x, w), {"eps": found["eps"].number})
+    return Choice(kernel, (x, _vector(w)), {"eps": found["eps"].number})
 
 
 def _attention(e: Expr, found: Bound) -> Choice | None:
