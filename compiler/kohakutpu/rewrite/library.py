@@ -89,7 +89,7 @@ def _is_mean(e: Expr, found: Bound) -> bool:
 
 def _vector(row: Expr) -> Expr:
     """One row as the vector the kernels take."""
-    return row if len(row.shape) == 1 else reshape(row, row.extents[-1])
+    return row if len(row.extents) == 1 else reshape(row, row.extents[-1])
 
 
 def _layernorm(e: Expr, found: Bound) -> Choice | None:
