@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a matrix that an operation reads or writes: windows of its blocks, and periodic reads."""
+"""Parts of a matrix that an operation reads or writes: windows of its blocks, periodic and strided reads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -75,3 +76,47 @@ class Spread:
         if rest:
             ends.append(whole * self.advance + min(rest, self.take) - 1)
         return self.first + max(ends)
+
+
+@dataclass(frozen=True)
+class Strided:
+    """A strided read of a buffer, in elements of its row-major contents (docs/spec/compiler.md 4).
+
+    Args:
+        first: element the read starts at.
+        dims: (count, stride) of every dimension, outermost first.
+    """
+
+    first: int
+    dims: tuple[tuple[int, int], ...]
+
+    @property
+    def elements(self) -> int:
+        """Elements of the result."""
+        return prod(count for count, _ in self.dims)
+
+    @property
+    def last(self) -> int:
+        """The furthest element that is read."""
+        return self.first + sum((count - 1) * stride for count, stride in self.dims)
+
+    def merged(self) -> Strided:
+        """The same read in as few dimensions as give it, at least one."""
+        out: list[tuple[int, int]] = []
+        for count, stride in self.dims:
+            if out and out[-1][1] == count * stride:
+                out[-1] = out[-1][0] * count, stride
+            elif count > 1:
+                out.append((count, stride))
+        return Strided(self.first, tuple(out or [(1, 1)]))
+
+    def sources(self) -> npt.NDArray[np.int64]:
+        """For each element of the result, the element that is read."""
+        at = np.full(1, self.first, dtype=np.int64)
+        for count, stride in self.dims:
+            at = (at[:, None] + stride * np.arange(count, dtype=np.int64)).reshape(-1)
+        return at
+
+    def text(self) -> str:
+        """Printed form."""
+        return f"({self.first}+{'+'.join(f'{count}*{stride}' for count, stride in self.dims)})"

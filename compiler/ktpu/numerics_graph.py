@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kohakutpu.chain import FOLDS
-from kohakutpu.graph import Graph, Op, Value, verify
-from kohakutpu.views import Spread, Window
+from kohakutpu.graph import REARRANGE, Graph, Op, Value, verify
+from kohakutpu.views import Spread, Strided, Window
 
 Array = npt.NDArray[Any]
 
@@ -59,6 +59,9 @@ def evaluate(graph: Graph, operands: Mapping[str, npt.NDArray[np.float16]], alge
     with np.errstate(all="ignore"):
         for op in _needed(graph):
             value = graph.values[op.result]
+            if op.kind == REARRANGE:
+                env[value.name] = _moved(op, value, env)
+                continue
             made = _contract(op, env, algebra) if op.kind == "contract" else _lanes(op, value, env, algebra)
             _keep(graph, value, algebra.store(made, value, product=op.kind == "contract"), env)
     return env
@@ -78,6 +81,14 @@ def _needed(graph: Graph) -> list[Op]:
 def outputs(graph: Graph, env: Mapping[str, Array]) -> dict[str, Array]:
     """The values of ``env`` that the graph hands out."""
     return {v.name: env[v.name] for v in graph.values.values() if v.role == "out" and not v.of}
+
+
+def _moved(op: Op, value: Value, env: Mapping[str, Array]) -> Array:
+    """Elements in another order; a move rounds nothing."""
+    read, array = op.read(0), env[op.args[0]]
+    assert isinstance(read, Strided)  # the verifier refuses any other
+    flat = array.reshape(*array.shape[:-2], -1)
+    return flat[..., read.sources()].reshape(*array.shape[:-2], *value.shape)
 
 
 def _lanes(op: Op, value: Value, env: Mapping[str, Array], algebra: Algebra) -> Array:

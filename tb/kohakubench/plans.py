@@ -22,6 +22,7 @@ from kohakutpu.schedule import (
     Contraction,
     Elementwise,
     Operand,
+    Rearrange,
     Request,
     Schedule,
     arrivals,
@@ -97,6 +98,8 @@ def expected(requests: Sequence[Request], values: Mapping[str, Half]) -> dict[st
     for r in requests:
         if isinstance(r, Contraction):
             keep(r.c, _contracted(r, have[r.a.name], have[r.b.name]))
+        elif isinstance(r, Rearrange):
+            keep(r.result, have[r.source.name].reshape(-1)[r.read.sources()].reshape(r.result.shape))
         else:
             given = [have[o.name].view(np.uint16) for o in r.operands]
             for o, bits in zip(r.results, evaluate(r.chain, given, r.shape), strict=True):

@@ -3,9 +3,9 @@
 
 from kohakutpu.graph.check import verify
 from kohakutpu.graph.interpret import interpret
-from kohakutpu.graph.ir import Graph, Matrix, Op, Value
+from kohakutpu.graph.ir import REARRANGE, Graph, Matrix, Op, Value
 from kohakutpu.graph.lower import buffers, contractions, requests
 
 LAYER = "L3"
 
-__all__ = ["Graph", "Matrix", "Op", "Value", "buffers", "contractions", "interpret", "requests", "verify"]
+__all__ = ["REARRANGE", "Graph", "Matrix", "Op", "Value", "buffers", "contractions", "interpret", "requests", "verify"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from kohakutpu.chain import FOLDS
 from kohakutpu.errors import CompileError
-from kohakutpu.graph.check_ops import check_contract, check_lanes
+from kohakutpu.graph.check_ops import check_contract, check_lanes, check_rearrange
 from kohakutpu.graph.check_parts import check_adjacent, check_cover, check_part
-from kohakutpu.graph.ir import KINDS, Graph, Op, Value
+from kohakutpu.graph.ir import KINDS, REARRANGE, Graph, Op, Value
 
 LAYER = "L3"
 
@@ -84,7 +84,12 @@ def _check_ops(graph: Graph) -> set[str]:
             raise CompileError(f"{op.kind}: value {op.result} is assigned a second time")
         if op.result in open_parts:
             raise CompileError(f"{op.kind}: {op.result} is written in parts; write a part of it")
-        check_contract(graph, op) if op.kind == "contract" else check_lanes(graph, op, made)
+        if op.kind == "contract":
+            check_contract(graph, op)
+        elif op.kind == REARRANGE:
+            check_rearrange(graph, op)
+        else:
+            check_lanes(graph, op, made)
         written.add(op.result)
         made[op.result] = op.kind
         if result.of:
@@ -101,7 +106,8 @@ def _check_form(graph: Graph, op: Op) -> None:
         raise CompileError(f"op kind {op.kind!r} is unknown; known: {', '.join(KINDS)}")
     if len(op.args) != KINDS[op.kind]:
         raise CompileError(f"{op.kind} takes {KINDS[op.kind]} operands, got {len(op.args)}: {op.args}")
-    stray = {k for k, _ in op.attrs} - (_CONTRACT if op.kind == "contract" else _LANES)
+    known = {"contract": _CONTRACT, REARRANGE: set[str]()}.get(op.kind, _LANES)
+    stray = {k for k, _ in op.attrs} - known
     if stray:
         raise CompileError(f"{op.kind}: unknown attributes {sorted(stray)}")
     if op.reads and len(op.reads) != len(op.args):

@@ -11,7 +11,7 @@ from kohakutpu.errors import CompileError
 from kohakutpu.graph.check_parts import check_window
 from kohakutpu.graph.ir import Graph, Matrix, Op, Value
 from kohakutpu.ints import cdiv
-from kohakutpu.views import Spread, Window
+from kohakutpu.views import Spread, Strided, Window
 
 LAYER = "L3"
 
@@ -53,7 +53,7 @@ def check_contract(graph: Graph, op: Op) -> None:
 
 def _blocks(op: Op, position: int, value: Value, counts: set[int]) -> Window:
     read = op.read(position)
-    if isinstance(read, Spread):
+    if isinstance(read, Spread | Strided):
         raise CompileError(f"contract: {value.name} is read as {read.text()}; the cluster reads windows of whole rows")
     window = op.window(position, value.shape)
     check_window(window, value, f"contract {op.result}")
@@ -75,6 +75,33 @@ def _check_split(op: Op, k: int) -> None:
     if chunks % split:
         raise CompileError(
             f"contract: {op.result} splits {chunks} chunks of K into {split}; the split divides the chunks"
+        )
+
+
+def check_rearrange(graph: Graph, op: Op) -> None:
+    """Refuse a move between values that are no whole buffers, or a read that does not fit them.
+
+    Raises:
+        CompileError: naming the value and what would fit.
+    """
+    a, c, read = graph.values[op.args[0]], graph.values[op.result], op.read(0)
+    for v in (a, c):
+        if v.dtype != "fp16" or not v.in_memory:
+            raise CompileError(f"rearrange: {v.name} is {v.dtype}; only fp16 buffers are moved")
+    if c.of:
+        raise CompileError(f"rearrange: {c.name} is a part of {c.of}; move to a buffer of its own and store that")
+    if not isinstance(read, Strided):
+        raise CompileError(f"rearrange: {c.name} states no strided read of {a.name}; state one")
+    if not read.dims or read.first < 0 or any(count < 1 or stride < 0 for count, stride in read.dims):
+        raise CompileError(f"rearrange: read {read.text()} of {a.name}; first, strides >= 0 and counts >= 1")
+    if read.elements != math.prod(c.shape):
+        raise CompileError(
+            f"rearrange: read {read.text()} of {a.name} gives {read.elements} elements, {c.name} {c.shape} has "
+            f"{math.prod(c.shape)}"
+        )
+    if read.last >= math.prod(a.shape):
+        raise CompileError(
+            f"rearrange: read {read.text()} reaches element {read.last} of {a.name}, which has {math.prod(a.shape)}"
         )
 
 
@@ -113,8 +140,9 @@ def _read_shape(op: Op, position: int, value: Value, space: Matrix) -> Matrix:
     read = op.read(position)
     if read is None:
         return value.shape
-    if isinstance(read, Window):
-        raise CompileError(f"{op.kind}: {value.name} is read as window {read.text()}; a lane operation takes a spread")
+    if not isinstance(read, Spread):
+        what = "window" if isinstance(read, Window) else "strided"
+        raise CompileError(f"{op.kind}: {value.name} is read as {what} {read.text()}; a lane operation takes a spread")
     if not value.in_memory:
         raise CompileError(f"{op.kind}: {value.name} is read as {read.text()} but is no buffer; store it first")
     if min(read.first, read.advance) < 0 or min(read.take, read.repeat) < 1:

@@ -13,8 +13,8 @@ from kohakutpu.chain import FOLDS
 from kohakutpu.dtypes import BY_NAME
 from kohakutpu.errors import CompileError
 from kohakutpu.graph.check import verify
-from kohakutpu.graph.ir import Graph, Op, Value
-from kohakutpu.views import Spread
+from kohakutpu.graph.ir import REARRANGE, Graph, Op, Value
+from kohakutpu.views import Spread, Strided
 
 LAYER = "L3"
 
@@ -62,7 +62,7 @@ def interpret(graph: Graph, inputs: Mapping[str, npt.ArrayLike]) -> dict[str, F6
     for op in graph.ops:
         value = graph.values[op.result]
         with np.errstate(all="ignore"):
-            exact = _contract(op, env) if op.kind == "contract" else _lanes(op, value.shape, env)
+            exact = _exact(op, value.shape, env)
         rounded = BY_NAME[value.dtype].round(np.broadcast_to(exact, value.shape))
         if value.window is None:
             env[op.result] = rounded
@@ -81,6 +81,18 @@ def _given(v: Value, inputs: Mapping[str, npt.ArrayLike]) -> F64:
     if array.shape != v.shape:
         raise CompileError(f"input {v.name} has shape {array.shape}, the graph says {v.shape}")
     return array
+
+
+def _exact(op: Op, shape: tuple[int, int], env: Mapping[str, F64]) -> F64:
+    """What an op gives before it is rounded."""
+    if op.kind == "contract":
+        return _contract(op, env)
+    if op.kind == REARRANGE:
+        read = op.read(0)
+        assert isinstance(read, Strided)  # the verifier refuses any other
+        out: F64 = env[op.args[0]].reshape(-1)[read.sources()].reshape(shape)
+        return out
+    return _lanes(op, shape, env)
 
 
 def _contract(op: Op, env: Mapping[str, F64]) -> F64:

@@ -9,13 +9,15 @@ from typing import Literal
 from kohakutpu.chain import ARITY
 from kohakutpu.dtypes import BY_NAME
 from kohakutpu.errors import CompileError
-from kohakutpu.views import Spread, Window
+from kohakutpu.views import Spread, Strided, Window
 
 LAYER = "L3"
 
 Role = Literal["in", "out", "temp", "table", "const"]
 Matrix = tuple[int, int]
-KINDS = {"contract": 2, **ARITY}
+REARRANGE = "rearrange"
+"""The op that stores what a strided read of a buffer gives."""
+KINDS = {"contract": 2, REARRANGE: 1, **ARITY}
 """Operands of every op kind."""
 
 
@@ -67,13 +69,15 @@ class Op:
     through a Spread has the shape of the result, or of ``rows`` x ``cols`` where they are stated; a fold states them
     for such an operand, and its operand is repeated up to them. A result in memory may be taller or wider than its
     operands: the row, or the value a row, is stored to all of it.
+
+    ``rearrange`` stores to a buffer the elements a Strided read of another gives, in their order; no bit changes.
     """
 
     kind: str
     args: tuple[str, ...]
     result: str
     attrs: tuple[tuple[str, int | str], ...] = ()
-    reads: tuple[Window | Spread | None, ...] = ()
+    reads: tuple[Window | Spread | Strided | None, ...] = ()
 
     def attr(self, name: str) -> int | None:
         """Value of a number attribute, None if not stated."""
@@ -85,7 +89,7 @@ class Op:
         """How partial sums are added, "" if not stated."""
         return str(dict(self.attrs).get("route", ""))
 
-    def read(self, position: int) -> Window | Spread | None:
+    def read(self, position: int) -> Window | Spread | Strided | None:
         """The part of argument ``position`` that is read, None for all of it."""
         return self.reads[position] if self.reads else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Graph to what the schedule level works on: products, and passes of elementwise ops (docs/spec/compiler.md 5.7).
+"""Graph to what the schedule level works on: products, moves, passes of elementwise ops (docs/spec/compiler.md 5.7).
 
 Ops whose results stay in registers belong to the pass that stores what they lead to. A stored value ends a chain:
 whoever reads it reads the rounded one from memory, in a later pass. Results of one pass have one shape; either all of
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from kohakutpu.chain import FOLDS, ChainBuilder
 from kohakutpu.errors import CompileError
 from kohakutpu.graph.check import verify
-from kohakutpu.graph.ir import Graph, Matrix, Op, Value
-from kohakutpu.schedule import Contraction, Elementwise, Operand, Request, Tiling
-from kohakutpu.views import Spread, Window
+from kohakutpu.graph.ir import REARRANGE, Graph, Matrix, Op, Value
+from kohakutpu.schedule import Contraction, Elementwise, Operand, Rearrange, Request, Tiling
+from kohakutpu.views import Spread, Strided, Window
 
 LAYER = "L3"
 
@@ -39,7 +39,7 @@ def buffers(graph: Graph) -> tuple[Operand, ...]:
 
 
 def requests(graph: Graph) -> tuple[Request, ...]:
-    """Products and elementwise passes in program order.
+    """Products, moves and elementwise passes in program order.
 
     Raises:
         CompileError: what :func:`~kohakutpu.graph.check.verify` refuses, or a value the passes cannot hold.
@@ -49,11 +49,11 @@ def requests(graph: Graph) -> tuple[Request, ...]:
     ops, leaves = {op.result: op for op in graph.ops}, _leaves(graph)
     open_pass: _Pass | None = None
     for op in graph.ops:
-        if op.kind == "contract":
+        if op.kind in ("contract", REARRANGE):
             if open_pass is not None:
                 out.append(open_pass.finished())
                 open_pass = None
-            out.append(_contraction(graph, op))
+            out.append(_contraction(graph, op) if op.kind == "contract" else _rearrange(graph, op))
         elif graph.values[op.result].in_memory:
             if open_pass is not None and not open_pass.takes(op):
                 out.append(open_pass.finished())
@@ -90,6 +90,13 @@ def _contraction(graph: Graph, op: Op) -> Contraction:
     left, right = (r if isinstance(r, Window) else None for r in (op.read(0), op.read(1)))
     batch, join, split = (op.attr(k) or 1 for k in ("batch", "join", "split"))
     return Contraction(a, b, c, named, left, right, batch, join, split, op.route)
+
+
+def _rearrange(graph: Graph, op: Op) -> Rearrange:
+    source, result = (_operand(graph.values[n]) for n in (*op.args, op.result))
+    read = op.read(0)
+    assert isinstance(read, Strided)  # the verifier refuses any other
+    return Rearrange(source, result, read)
 
 
 @dataclass

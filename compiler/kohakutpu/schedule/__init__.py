@@ -3,7 +3,17 @@
 
 from kohakutpu.schedule.drains import DrainBand
 from kohakutpu.schedule.emission import arrivals, emit, emit_moves
-from kohakutpu.schedule.ir import AnyBand, Band, Buffer, Contraction, Elementwise, Operand, Schedule, VectorBand
+from kohakutpu.schedule.ir import (
+    AnyBand,
+    Band,
+    Buffer,
+    Contraction,
+    Elementwise,
+    Operand,
+    Rearrange,
+    Schedule,
+    VectorBand,
+)
 from kohakutpu.schedule.lanes import LaneOptions
 from kohakutpu.schedule.layout import from_key
 from kohakutpu.schedule.plan import Request, pack_operands, plan
@@ -20,6 +30,7 @@ __all__ = [
     "Elementwise",
     "LaneOptions",
     "Operand",
+    "Rearrange",
     "Request",
     "Schedule",
     "Tiling",

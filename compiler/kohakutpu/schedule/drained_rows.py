@@ -13,7 +13,7 @@ from dataclasses import replace
 from kohakutpu.ints import up
 from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.schedule.cover import check_cover
-from kohakutpu.schedule.ir import Buffer, Contraction, Elementwise
+from kohakutpu.schedule.ir import Buffer, Contraction, Elementwise, Rearrange
 from kohakutpu.schedule.layout import Flat
 from kohakutpu.schedule.planner import Planner
 from kohakutpu.schedule.products import made_product, product_band
@@ -22,6 +22,8 @@ from kohakutpu.views import Window
 
 LAYER = "L2"
 
+Request = Contraction | Elementwise | Rearrange
+
 FEATURE = "drain_rowmajor"
 WORD_ELEMENTS = 16
 """FP16 elements of a word."""
@@ -29,18 +31,18 @@ QUAD = 4
 """Column groups of a row word; gn is a multiple of it."""
 
 
-def rowwise(requests: Sequence[Contraction | Elementwise], machine: MachineSpec, *, fuse: str) -> set[str]:
+def rowwise(requests: Sequence[Request], machine: MachineSpec, *, fuse: str) -> set[str]:
     """Values whose every reader needs rows.
 
-    These are products, passes over rows, plain passes that meet another operand in rows, and those that feed only
-    such readers.
+    These are products, moves, passes over rows, plain passes that meet another operand in rows, and those that feed
+    only such readers.
 
     Args:
         fuse: with "require" a plain pass stays on the arriving tile.
     """
     if FEATURE not in machine.features:
         return set()
-    readers: dict[str, list[Contraction | Elementwise]] = {}
+    readers: dict[str, list[Request]] = {}
     for r in requests:
         for o in (r.a, r.b) if isinstance(r, Contraction) else r.operands:
             readers.setdefault(o.name, []).append(r)
@@ -54,23 +56,21 @@ def rowwise(requests: Sequence[Contraction | Elementwise], machine: MachineSpec,
     return found
 
 
-def _made_in_rows(requests: Sequence[Contraction | Elementwise]) -> set[str]:
-    """Results of passes over rows, and of passes that read one of them."""
+def _made_in_rows(requests: Sequence[Request]) -> set[str]:
+    """Results of moves, of passes over rows, and of passes that read one of them."""
     flat: set[str] = set()
     for r in requests:
-        if isinstance(r, Elementwise) and (r.over_rows or _meets(r, flat)):
+        if not isinstance(r, Contraction) and (r.over_rows or _meets(r, flat)):
             flat |= {result.name for result in r.results}
     return flat
 
 
-def _meets(e: Elementwise, flat: Collection[str]) -> bool:
+def _meets(e: Elementwise | Rearrange, flat: Collection[str]) -> bool:
     """True if an operand of the shape of the pass is in rows."""
-    return any(o.name in flat and not e.channel(o) for o in e.operands)
+    return isinstance(e, Elementwise) and any(o.name in flat and not e.channel(o) for o in e.operands)
 
 
-def _needs_rows(
-    reader: Contraction | Elementwise, found: Collection[str], flat: Collection[str], fuse: str
-) -> bool:
+def _needs_rows(reader: Request, found: Collection[str], flat: Collection[str], fuse: str) -> bool:
     if isinstance(reader, Contraction) or reader.over_rows:
         return True
     return fuse != "require" and (_meets(reader, flat) or all(r.name in found for r in reader.results))

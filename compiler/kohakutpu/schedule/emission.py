@@ -28,8 +28,9 @@ from kohakutpu.schedule.drains import DrainBand
 from kohakutpu.schedule.ir import AnyBand, Band, Product, Schedule, VectorBand
 from kohakutpu.schedule.lanes import work_of
 from kohakutpu.schedule.layout import MxEntry, Tile, from_key
+from kohakutpu.schedule.rearrange import moved
 from kohakutpu.schedule.relayout import RelayoutBand
-from kohakutpu.schedule.requantise import Blank, Region, ToRows, blank, moves
+from kohakutpu.schedule.requantise import Blank, Rearranged, Region, ToRows, blank, moves
 
 LAYER = "L2"
 
@@ -63,6 +64,9 @@ def emit_moves(schedule: Schedule, machine: MachineSpec) -> list[list[Move]]:
         if isinstance(c, Blank):
             out[c.band] += blank(value)
             continue
+        if isinstance(c, Rearranged):
+            out[c.band].append(moved(value, _region(schedule, c.target), c.read))
+            continue
         rows = _region(schedule, c.rows) if c.rows else None
         if isinstance(c, ToRows):
             out[c.band] += moves(value, rows, _region(schedule, c.target), machine, c.window)
@@ -81,8 +85,8 @@ def _program(
 ) -> UnitProgram:
     if isinstance(band, RelayoutBand):
         source, target = (schedule.buffers[n].address for n in (*band.reads, *band.writes))
-        moved = band.work(tuple(number for number, _ in instances), source, target)
-        return relayout_program(unit, moved, machine, schedule.pass_budget)
+        relaid = band.work(tuple(number for number, _ in instances), source, target)
+        return relayout_program(unit, relaid, machine, schedule.pass_budget)
     if isinstance(band, DrainBand):
         drains = tuple(_drain(band, schedule, machine, key) for key in instances)
         return UnitProgram(band.engine, unit, (Pass(drains),))

@@ -18,7 +18,7 @@ from kohakutpu.schedule.lifetimes import Life
 from kohakutpu.schedule.relayout import RelayoutBand
 from kohakutpu.schedule.requantise import Conversion
 from kohakutpu.schedule.tiles import Tiling
-from kohakutpu.views import Spread, Window
+from kohakutpu.views import Spread, Strided, Window
 
 LAYER = "L2"
 
@@ -116,6 +116,30 @@ class Elementwise:
     def spread(self, index: int) -> Spread | None:
         """How operand ``index`` is read."""
         return self.reads[index] if self.reads else None
+
+
+@dataclass(frozen=True)
+class Rearrange:
+    """The elements that ``read`` gives of ``source`` become ``result``, by a move between two buffers of rows."""
+
+    source: Operand
+    result: Operand
+    read: Strided
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """What is read."""
+        return (self.source,)
+
+    @property
+    def results(self) -> tuple[Operand, ...]:
+        """What is written."""
+        return (self.result,)
+
+    @property
+    def over_rows(self) -> bool:
+        """A move reads rows and writes rows."""
+        return True
 
 
 @dataclass(frozen=True)

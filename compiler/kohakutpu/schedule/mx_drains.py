@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from kohakutpu.errors import CompileError, CoverageError
 from kohakutpu.machine_spec import MachineSpec
-from kohakutpu.schedule.ir import Contraction, Elementwise, Operand, VectorBand
+from kohakutpu.schedule.ir import Contraction, Elementwise, Operand, Rearrange, VectorBand
 from kohakutpu.schedule.lanes_entries import entry_band
 from kohakutpu.schedule.layout import MxEntry
 from kohakutpu.schedule.planner import Planner, Reading
@@ -27,7 +27,7 @@ Drained = tuple[Elementwise, tuple[MxEntry | None, ...], VectorBand]
 
 
 def readings(
-    requests: Sequence[Contraction | Elementwise], tilings: Mapping[str, Tiling], machine: MachineSpec
+    requests: Sequence[Contraction | Elementwise | Rearrange], tilings: Mapping[str, Tiling], machine: MachineSpec
 ) -> dict[str, Reading]:
     """How products read the results of passes, by value.
 
@@ -38,7 +38,7 @@ def readings(
         return {}
     passes = [r for r in requests if isinstance(r, Elementwise)]
     made = {result.name: result for e in passes for result in e.results if not result.of}
-    read = {o.name for e in passes for o in e.operands}
+    read = {o.name for r in requests if not isinstance(r, Contraction) for o in r.operands}
     orders: dict[str, list[MxEntry]] = {}
     for c in requests:
         if isinstance(c, Contraction):

@@ -15,19 +15,20 @@ from kohakutpu.schedule.deal import deal
 from kohakutpu.schedule.drained_rows import rowwise
 from kohakutpu.schedule.drains import DrainBand
 from kohakutpu.schedule.fills import fill_bytes
-from kohakutpu.schedule.ir import AnyBand, Band, Contraction, Elementwise, Operand, Schedule, VectorBand
+from kohakutpu.schedule.ir import AnyBand, Band, Contraction, Elementwise, Operand, Rearrange, Schedule, VectorBand
 from kohakutpu.schedule.lanes import LaneOptions, plain
 from kohakutpu.schedule.layout import from_key
 from kohakutpu.schedule.mx_drains import readings
 from kohakutpu.schedule.passes import Passes
 from kohakutpu.schedule.placement import place, steps_of
 from kohakutpu.schedule.planner import CONVERT, HOST_ROLES, Options, Planner, full_shapes
+from kohakutpu.schedule.rearrange import rearrange
 from kohakutpu.schedule.sharing import tilings
 from kohakutpu.schedule.tiles import Tiling
 
 LAYER = "L2"
 
-Request = Contraction | Elementwise
+Request = Contraction | Elementwise | Rearrange
 FUSE = ("auto", "require", "never")
 
 
@@ -113,7 +114,9 @@ def _operands(requests: Sequence[Request]) -> list[Operand]:
 
 
 def _lanes_needed(requests: Sequence[Request]) -> bool:
-    return any(isinstance(r, Elementwise) or r.route in ("core", "memory") for r in requests)
+    return any(
+        r.route in ("core", "memory") if isinstance(r, Contraction) else isinstance(r, Elementwise) for r in requests
+    )
 
 
 def _readers(requests: Sequence[Request]) -> dict[str, int]:
@@ -134,6 +137,7 @@ def _tilings(
         check_blocks(c)
     rows = {c.c.name for c in loose.values() if c.c.of}
     rows |= {o.name for r in requests if isinstance(r, Contraction) for o in (r.a, r.b)}
+    rows |= {r.source.name for r in requests if isinstance(r, Rearrange)}
     groups: list[list[Contraction]] = []
     for r in requests:
         if isinstance(r, Elementwise):
@@ -158,6 +162,9 @@ def _walk(planner: Planner, requests: Sequence[Request]) -> None:
     for r in requests:
         if isinstance(r, Contraction):
             passes.contraction(r, awaited=r.c.name in awaited)
+        elif isinstance(r, Rearrange):
+            passes.flush(r.source.name)
+            rearrange(planner, r)
         else:
             passes.elementwise(r)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values computed on the machine in another order: FP16 rows, MXFP7 entries (docs/spec/compiler.md 6.1, 7.1).
+"""Values made on the machine in another order: FP16 rows, MXFP7 entries (docs/spec/compiler.md 6.1, 7.1).
 
 The value keeps its FP16 buffer; its rows, and its MXFP7 form of half the size, are further ones. What the target
 pads and the value does not hold goes through a scratch of rows that is zero there.
@@ -14,7 +14,7 @@ from kohakutpu.machine_spec import MachineSpec
 from kohakutpu.program.moves import Move
 from kohakutpu.schedule.conversion import Placed, conversion
 from kohakutpu.schedule.layout import ByteOrder, Entry, Flat, MxEntry, Shape, Tile, from_key
-from kohakutpu.views import Window
+from kohakutpu.views import Strided, Window
 from kohakutpu.walks import WORD_BYTES, Dim, Walk, contiguous
 
 LAYER = "L2"
@@ -80,7 +80,25 @@ class Blank:
         return [(self.value, self.value)]
 
 
-Conversion = Requantise | ToRows | Blank
+@dataclass(frozen=True)
+class Rearranged:
+    """The elements ``read`` gives of the rows ``value`` become the rows ``target``, before band ``band``."""
+
+    band: int
+    value: str
+    target: str
+    read: Strided
+
+    def text(self) -> str:
+        """One printed line."""
+        return f"move before band {self.band}: {self.value}{self.read.text()} -> {self.target}"
+
+    def steps(self) -> list[tuple[str, str]]:
+        """(read, written) of each part, in order."""
+        return [(self.value, self.target)]
+
+
+Conversion = Requantise | ToRows | Blank | Rearranged
 
 
 def _through(value: str, rows: str, target: str) -> list[tuple[str, str]]:

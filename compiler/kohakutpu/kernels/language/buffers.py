@@ -21,6 +21,7 @@ LAYER = "L4"
 
 Role = Literal["in", "out", "temp", "table"]
 PERIODIC = ("repeated", "per_group", "row_repeat")
+STRIDED = ("permute", "slice")
 _LANE_GROUP = 4
 _KBLOCK = 32
 
@@ -60,14 +61,19 @@ class Out(Port):
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One view step: "rows_from" r, "as_rows" w, "repeated", "per_group" rows, "row_repeat" k, "plane" gm."""
+    """One view step: "rows_from" r, "as_rows" w, "repeated", "per_group" rows, "row_repeat" k, "plane" gm.
+
+    Strided ones have several numbers in ``args``: "permute" axes, "slice" axis, first, count, step.
+    """
 
     kind: str
     arg: Int | None = None
+    args: tuple[Int, ...] = ()
 
     def text(self) -> str:
         """Printed form."""
-        return f".{self.kind}({'' if self.arg is None else self.arg.text()})"
+        given = self.args if self.arg is None else (self.arg,)
+        return f".{self.kind}({', '.join(a.text() for a in given)})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +107,22 @@ class Buffer(Arithmetic):
         return Int("extent", (f"len({self.name})",)) if self.whole else product(self.dims)
 
     @property
+    def extents(self) -> tuple[Int, ...]:
+        """Extents of a permuted or sliced view, without the batch; those of the buffer for any other."""
+        out = self.dims
+        for step in self.steps:
+            if step.kind == "permute":
+                out = tuple(out[a.value({})] for a in step.args)
+            elif step.kind == "slice":
+                axis = step.args[0].value({})
+                out = (*out[:axis], step.args[2], *out[axis + 1 :])
+        return out
+
+    @property
     def row_width(self) -> Int | None:
         """Elements of a row, None if nothing says."""
+        if self.strided:
+            return self.extents[-1] if len(self.dims) > 1 else None
         for step in reversed(self.steps):
             if step.kind == "as_rows":
                 return step.arg
@@ -123,6 +143,8 @@ class Buffer(Arithmetic):
     @property
     def remaining(self) -> Int:
         """Elements from the first row of the view on, without the batch."""
+        if self.strided:
+            return product(self.extents)
         width: Int | None = self.dims[-1] if len(self.dims) > 1 else None if self.whole else Int("const", (1,))
         left = self.length
         for step in self.steps:
@@ -136,6 +158,11 @@ class Buffer(Arithmetic):
     def periodic(self) -> bool:
         """Read more than once per element."""
         return any(s.kind in PERIODIC for s in self.steps)
+
+    @property
+    def strided(self) -> bool:
+        """Permuted or sliced."""
+        return any(s.kind in STRIDED for s in self.steps)
 
     def tiles(self, g: Int | int) -> Int:
         """Instances along the rows: extent over lane groups of 4, ``g`` groups each."""
@@ -152,7 +179,7 @@ class Buffer(Arithmetic):
     def _axis(self, axis: int, what: str) -> Int:
         if len(self.dims) != 2:
             raise TraceError(f"{self.text()}.{what}() needs a port with two extents, as In(..., M, K)")
-        extent = self.dims[axis]
+        extent = self.extents[axis]
         for step in self.steps:
             if step.kind == "rows_from" and axis == 0 and step.arg is not None:
                 extent = extent - step.arg
@@ -160,10 +187,69 @@ class Buffer(Arithmetic):
 
     # -------------------------------------------------------------------- views
     def _view(self, kind: str, arg: Int | int | None = None) -> Buffer:
+        self._steps_agree(kind, strided=False)
         value = None if arg is None else integer(arg, f"{kind}()")
         if value is not None and value.op == "const" and int(str(value.args[0])) < (kind != "rows_from"):
             raise TraceError(f"{self.text()}.{kind}({value.text()}): at least {int(kind != 'rows_from')}")
         return replace(self, steps=(*self.steps, Step(kind, value)))
+
+    def _steps_agree(self, kind: str, *, strided: bool) -> None:
+        """Refuse a permuted or sliced view of another view, and the other way round."""
+        if self.steps and self.strided != strided:
+            raise TraceError(
+                f"{self.text()}.{kind}(...): permute() and slice() follow no other view and no other view follows "
+                "them; write the view to a temp first"
+            )
+
+    def _place(self, axis: object, kind: str) -> int:
+        """Number of an axis of the view, counted from 0; -1 is the last."""
+        if not self.dims:
+            raise TraceError(f"{self.name}.{kind}(...): In(...) has no axes; declare its extents, as In(B, M, N)")
+        rank = len(self.dims)
+        if not isinstance(axis, int) or not -rank <= axis < rank:
+            raise TraceError(
+                f"{self.text()}.{kind}(...) names axis {axis}; the view has axes 0..{rank - 1}, batch axes not counted"
+            )
+        return axis % rank
+
+    def permute(self, *axes: int) -> Buffer:
+        """The elements with axis ``axes[0]`` outermost, then ``axes[1]`` and so on; the last axis stays last.
+
+        Args:
+            axes: every axis once, batch axes not counted.
+
+        Raises:
+            TraceError: axes that are no permutation, or another axis innermost.
+        """
+        self._steps_agree("permute", strided=True)
+        places = tuple(self._place(a, "permute") for a in axes)
+        shown = ", ".join(map(str, axes))
+        if sorted(places) != list(range(len(self.dims))):
+            raise TraceError(
+                f"{self.text()}.permute({shown}) is no permutation of its {len(self.dims)} axes; name each once"
+            )
+        if places[-1] != len(places) - 1:
+            raise TraceError(
+                f"{self.text()}.permute({shown}) puts axis {places[-1]} innermost; a move copies whole words of rows, "
+                f"so axis {len(places) - 1} stays last: swap the operands of the product, or pass the port transposed"
+            )
+        return replace(self, steps=(*self.steps, Step("permute", args=tuple(integer(p) for p in places))))
+
+    def slice(self, axis: int, first: Int | int, count: Int | int, step: Int | int = 1) -> Buffer:
+        """Elements ``first``, ``first + step``, ... of one axis, ``count`` of them; of the last axis whole words.
+
+        Raises:
+            TraceError: an axis the view does not have, or a step along the last axis.
+        """
+        self._steps_agree("slice", strided=True)
+        place = self._place(axis, "slice")
+        given = tuple(integer(n, "slice()") for n in (first, count, step))
+        if place == len(self.dims) - 1 and given[2].text() != "1":
+            raise TraceError(
+                f"{self.text()}.slice({axis}, ...) has step {given[2].text()} along the last axis; a move copies whole "
+                "words of rows, so the step is 1 there"
+            )
+        return replace(self, steps=(*self.steps, Step("slice", args=(integer(place), *given))))
 
     def rows_from(self, r: Int | int) -> Buffer:
         """View from row r."""
@@ -192,7 +278,8 @@ class Buffer(Arithmetic):
         for part in parts:
             if isinstance(part, slice):
                 raise TraceError(
-                    f"{self.name}[...:...]: slices are not views; use rows_from(r), as_rows(w) or a part index"
+                    f"{self.name}[...:...]: slices are not views; use rows_from(r), as_rows(w), "
+                    "slice(axis, first, count, step) or a part index"
                 )
             if part is Ellipsis:
                 raise TraceError(f"{self.name}[...] inside a body; the batch axis is there already, index the block")

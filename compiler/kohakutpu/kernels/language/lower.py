@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kohakutpu.errors import TraceError
-from kohakutpu.graph import Graph, Op, Value, verify
+from kohakutpu.graph import REARRANGE, Graph, Matrix, Op, Value, verify
 from kohakutpu.kernels.formula import Argument, Formula
 from kohakutpu.kernels.language.buffers import Ref, Tile
 from kohakutpu.kernels.language.kernel import Bound
@@ -16,11 +16,12 @@ from kohakutpu.kernels.language.matrices import Matrices
 from kohakutpu.kernels.language.products import Rectangles, Swept, first_row
 from kohakutpu.kernels.language.recorder import Assign, Drain, Read
 from kohakutpu.kernels.language.spreads import View, spread, view
+from kohakutpu.kernels.language.strides import periodic, strided
 from kohakutpu.kernels.language.unroll import Step, unroll
 from kohakutpu.kernels.language.versions import Versions
 from kohakutpu.kernels.language.writes import Work, works
 from kohakutpu.kernels.trace import Trace
-from kohakutpu.views import Spread
+from kohakutpu.views import Spread, Strided
 
 LAYER = "L4"
 
@@ -69,7 +70,7 @@ class _Lowering:
     """Emits the ops of one statement after the other.
 
     ``held`` is the value each reading of a buffer meant where it was written down, ``known`` the register values of
-    the grid at hand, ``drained`` its products.
+    the grid at hand, ``drained`` its products, ``moved`` the temps that strided reads of values were moved to.
     """
 
     graph: Graph
@@ -79,6 +80,7 @@ class _Lowering:
     held: dict[int, str] = field(default_factory=dict)
     known: dict[tuple[object, ...], str] = field(default_factory=dict)
     drained: dict[str, str] = field(default_factory=dict)
+    moved: dict[tuple[str, Strided], str] = field(default_factory=dict)
     run: int = -1
 
     def step(self, number: int, step: Step, work: Work | None) -> None:
@@ -128,6 +130,19 @@ class _Lowering:
     def _operand(self, side: Ref) -> str:
         return self.written(self.versions.current(side.buffer), side)
 
+    def move(self, name: str, read: Strided, result: str) -> None:
+        """Store a strided read of a value."""
+        self.graph.ops.append(Op(REARRANGE, (name,), result, reads=(read,)))
+
+    def temp(self, name: str, read: Strided, shape: Matrix) -> str:
+        """A temp of ``shape`` that holds a strided read of a value."""
+        if (name, read) not in self.moved:
+            made = self.lanes.fresh(f"{name}.m")
+            self.graph.value(Value(made, "fp16", shape, "temp"))
+            self.move(name, read, made)
+            self.moved[name, read] = made
+        return self.moved[name, read]
+
     def written(self, name: str, ref: Ref) -> str:
         """``name``, the value a reference means.
 
@@ -151,6 +166,12 @@ class _Expression:
     def store(self, result: str) -> None:
         """Emit the ops that end in ``result``."""
         value = self.statement.value
+        if value.op == "read" and isinstance(ref := value.leaf, Ref) and ref.buffer.strided:
+            name = self.lowering.written(self.lowering.held[id(value)], ref)
+            read = self._strided(ref)
+            if not self.lowering.graph.values[result].of:
+                self.lowering.move(name, read, result)
+                return
         if value.op in ("read", "resident", "const"):
             value = Lane("mul", (value, Lane("const", leaf=1.0)))
         self._node(value, result)
@@ -162,7 +183,7 @@ class _Expression:
         if node.op == "read":
             assert isinstance(node.leaf, Ref)
             name = self.lowering.written(self.lowering.held[id(node)], node.leaf)
-            return name, self._spread(node.leaf, name)
+            return self._view(node.leaf, name) if node.leaf.buffer.strided else (name, self._spread(node.leaf, name))
         if node.op == "const":
             assert isinstance(node.leaf, float)
             return self.lowering.lanes.number(node.leaf), None
@@ -185,15 +206,40 @@ class _Expression:
             known[key] = lanes.read(kind, args, self.work.shape)
         return known[key], None
 
-    def _spread(self, ref: Ref, name: str) -> Spread | None:
-        """How the statement reads ``ref``; None if all of it has the statement's shape or is one row."""
-        matrices, shape = self.lowering.matrices, self.work.shape
-        have, blocks = matrices.shapes[ref.buffer.name], matrices.blocks(ref.buffer.name)
+    def _strided(self, ref: Ref) -> Strided:
+        """What a permuted or sliced view reads for this statement, as many elements as it stores.
+
+        Raises:
+            TraceError: another number of elements, or a slice outside its axis.
+        """
+        blocks = self.lowering.matrices.blocks(ref.buffer.name)
+        self._check_blocks(ref, blocks)
+        read = strided(ref.buffer, self.step.env, self.work.blocks, blocks)
+        rows, width = self.work.shape
+        if read.elements != rows * width:
+            raise TraceError(
+                f"{self.statement.target.text()} <<= ... covers {rows * width} elements, {ref.text()} has "
+                f"{read.elements}; a permuted or sliced view has as many as the statement"
+            )
+        return read
+
+    def _view(self, ref: Ref, name: str) -> Argument:
+        """A permuted or sliced view, read in place if it is a periodic read, else moved to a temp."""
+        read = self._strided(ref)
+        return (name, found) if (found := periodic(read)) else (self.lowering.temp(name, read, self.work.shape), None)
+
+    def _check_blocks(self, ref: Ref, blocks: int) -> None:
         if blocks > self.work.blocks:
             raise TraceError(
                 f"{self.statement.target.text()} <<= ... reads {ref.text()} of {blocks} blocks; a result without batch "
                 "axes is one block, declare it with ..."
             )
+
+    def _spread(self, ref: Ref, name: str) -> Spread | None:
+        """How the statement reads ``ref``; None if all of it has the statement's shape or is one row."""
+        matrices, shape = self.lowering.matrices, self.work.shape
+        have, blocks = matrices.shapes[ref.buffer.name], matrices.blocks(ref.buffer.name)
+        self._check_blocks(ref, blocks)
         length = matrices.length(ref.buffer.name)
         elements = shape[0] // self.work.blocks * shape[1]
         seen = view(ref.buffer, self.step.env, length)

@@ -81,10 +81,12 @@ def _widths(steps: Sequence[Step]) -> tuple[Widths, Widths, Widths]:
             note(written, s.target.buffer, step)
         elif isinstance(s, Assign):
             views = [r.buffer for r in reads(s)]
-            widths = {note(written, s.target.buffer, step), *(note(read, v, step) for v in views if not v.periodic)}
-            named = widths - {None}
+            plain = [v for v in views if not v.strided]
+            widths = {note(written, s.target.buffer, step), *(note(read, v, step) for v in plain if not v.periodic)}
+            # rows of a permuted or sliced view are no rows of its buffer
+            named = (widths | {named_width(v, step.env) for v in views if v.strided}) - {None}
             if len(named) == 1:
-                for v in (s.target.buffer, *views):
+                for v in (s.target.buffer, *plain):
                     hinted.setdefault(v.name, {}).update(dict.fromkeys(w for w in named if w is not None))
     return written, read, hinted
 

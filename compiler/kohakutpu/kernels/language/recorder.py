@@ -246,6 +246,11 @@ class Recorder:
                 f"{target.text()} <<= ...: writing through a periodic view would write elements more than once; "
                 "write the buffer itself"
             )
+        if buffer.strided:
+            raise TraceError(
+                f"{target.text()} <<= ...: writing through a permuted or sliced view; write a temp, and what reads it "
+                "reads the view"
+            )
         if isinstance(value, Product):
             raise TraceError(f"{target.text()} <<= a @ b: open an accumulator with tile(gm, gn, nk) and sweep it")
         if isinstance(value, Tile):
@@ -291,6 +296,10 @@ class Recorder:
 
     def _check_read(self, statement: Assign, ref: Ref) -> None:
         target = statement.target
+        if ref.buffer.strided and len(target.index) == 2:
+            raise TraceError(
+                f"{target.text()} <<= ... reads {ref.text()} in a grid of tiles; write the view to a temp first"
+            )
         # a per-channel operand of a grid of tiles has one value a column
         column = len(target.index) == 2 and len(ref.index or ref.buffer.dims) == 1
         want = target.index[-1:] if column else target.index

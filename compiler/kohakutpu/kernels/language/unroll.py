@@ -80,6 +80,8 @@ def reads(statement: Assign) -> Iterator[Ref]:
 
 def named_width(view: Buffer, env: Mapping[str, int]) -> int | None:
     """Elements of a row as the view or the declaration names it, None for a block of any rank."""
+    if view.strided:
+        return view.extents[-1].value(env)
     for step in reversed(view.steps):
         if step.kind == "as_rows" and step.arg is not None:
             return step.arg.value(env)
