@@ -142,9 +142,13 @@ def test_no_program_is_made_where_buffers_spoil_each_other() -> None:
     schedule = scheduled(call.trace, machine)
     assert finished(call, machine, schedule, (), knobs={}).artifact
     hidden, down = next(b for b in schedule.buffers.values() if b.role == "temp"), schedule.buffers["down"]
-    spoilt = replace(schedule, buffers={**schedule.buffers, "down": replace(down, address=hidden.address)})
-    with pytest.raises(CompileError, match=r"down at 0x.* is read after .* was written over it"):
-        finished(call, machine, spoilt, (), knobs={})
+    for b, over, message in (
+        (down, hidden, r"down at 0x.* is read after .* was written over it"),
+        (schedule.buffers["y"], down, r"y at 0x.* is written over down in the step that reads it"),
+    ):
+        spoilt = replace(schedule, buffers={**schedule.buffers, b.name: replace(b, address=over.address)})
+        with pytest.raises(CompileError, match=message):
+            finished(call, machine, spoilt, (), knobs={})
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,7 @@ from kohakubench import checks, seed
 from kohakubench.formulas import activation
 from kohakubench.insim import InSim, start
 from kohakubench.two_layers import FIRST, HIDDEN, SECOND, STAGE, M, N, call
-from kohakubench.window import Window
 from kohakudriver import Device
-from kohakudriver.memory import HostWindow
 from kohakutpu.graph import Graph, Op, Value
 from kohakutpu.ints import up
 from kohakutpu.isa import cluster
@@ -37,11 +35,10 @@ from ktpu.replay import ReplayReport, replay
 MACHINE = "mm_store"
 MG, VC = (2, 1), (1, 0)
 PRESSURE = {"lat_min": 10, "lat_max": 80, "ar_pct": 70, "aw_pct": 70, "w_pct": 70, "r_pct": 80, "b_pct": 70}
-_INSIDE = (1 << 40) - 1
 
 
 class Store:
-    """Transport of the driver: DRAM by the back door, the staging store by the memory window.
+    """Transport of the driver that takes notes.
 
     ``touched`` notes every access of the host to memory as (kind, address, bytes).
     """
@@ -50,8 +47,6 @@ class Store:
         self.inner = sim
         self.description = sim.description
         self.touched: list[tuple[str, int, int]] = []
-        window = Window(sim.dut.u_window)
-        self._play_write, self._play_read = resume(window.write), resume(window.read)
         self._beats = resume(self._count)
 
     def __getattr__(self, name: str) -> Any:
@@ -60,15 +55,12 @@ class Store:
     def mem_write(self, address: int, data: bytes) -> None:
         """Whole words to a 40-bit address."""
         self.touched.append(("write", address, len(data)))
-        if address >= STAGE:
-            HostWindow(self).write(address, data)
-        else:
-            self.inner.mem_write(address, data)
+        self.inner.mem_write(address, data)
 
     def mem_read(self, address: int, n: int) -> bytes:
         """Whole words from a 40-bit address."""
         self.touched.append(("read", address, n))
-        return HostWindow(self).read(address, n) if address >= STAGE else self.inner.mem_read(address, n)
+        return self.inner.mem_read(address, n)
 
     def beats(self) -> tuple[int, int]:
         """Words (read, written) on the DRAM bus so far."""
@@ -76,15 +68,6 @@ class Store:
 
     async def _count(self) -> tuple[int, int]:
         return self.inner.dram.count("rd_beats"), self.inner.dram.count("wr_beats")
-
-    def window_write(self, address: int, data: bytes, strobe: bytes | None = None) -> int:
-        """One burst at a host address: the AXI response."""
-        return int(self._play_write(address & _INSIDE, data, strobe))
-
-    def window_read(self, address: int, n: int) -> tuple[bytes, int]:
-        """One read burst at a host address: (bytes, AXI response)."""
-        data, response = self._play_read(address & _INSIDE, n)
-        return data, int(response)
 
 
 async def opened(dut: Any, number: int) -> tuple[Store, MachineSpec]:
@@ -144,7 +127,7 @@ def placed(kernel: Call, spec: MachineSpec, place: str, **options: Any) -> ktpu.
 
 
 def _everything_staged(*args: Any, **options: Any) -> Schedule:
-    schedule = plan(*args, **options)
+    schedule = plan(*args, **{**options, "stage_operands": False})
     buffers, at = dict(schedule.buffers), STAGE
     for name, b in schedule.buffers.items():
         if b.role == "temp":

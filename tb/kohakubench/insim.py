@@ -17,14 +17,21 @@ from kohakubench.dram import Dram
 from kohakubench.host import Host
 from kohakubench.machines import DRAM_WORDS
 from kohakubench.taps import read_tap
+from kohakubench.window import Window
+from kohakudriver.generated import ADDR_W, ADDRESS_MAP
+from kohakudriver.memory import HostWindow
 
 T = TypeVar("T")
+
+STAGING = ADDRESS_MAP["staging"][0]
+_INSIDE = (1 << ADDR_W) - 1
 
 
 class InSim:
     """Implements the driver's transport on the handles of a machine bench.
 
-    Its methods are called from the thread that :func:`drive` starts.
+    DRAM is reached by the back door, the staging store by the memory window. Its methods are called from the thread
+    that :func:`drive` starts.
     """
 
     def __init__(self, dut: Any, description: dict[str, Any]) -> None:
@@ -36,8 +43,10 @@ class InSim:
         self._dir = Path(os.environ["KOHAKU_RUN_DIR"])
         self.write64 = resume(self._write64)
         self.read64 = resume(self._read64)
-        self.mem_write = resume(self._mem_write)
-        self.mem_read = resume(self._mem_read)
+        self._load, self._fetch = resume(self.dram.load), resume(self.dram.read)
+        if hasattr(dut, "u_window"):  # not every top has the memory window
+            window = Window(dut.u_window)
+            self._play_write, self._play_read = resume(window.write), resume(window.read)
         self.wait_done = resume(self._wait_done)
         self.signals = resume(self._signals_async)
         self.taps = resume(self._taps)
@@ -49,11 +58,25 @@ class InSim:
     async def _read64(self, addresses: Sequence[int]) -> list[int]:
         return await self.host.read(addresses)
 
-    async def _mem_write(self, address: int, data: bytes) -> None:
-        await self.dram.load(address, data)
+    def mem_write(self, address: int, data: bytes) -> None:
+        """Whole words to a 40-bit address."""
+        if address >= STAGING:
+            HostWindow(self).write(address, data)
+        else:
+            self._load(address, data)
 
-    async def _mem_read(self, address: int, n: int) -> bytes:
-        return await self.dram.read(address, n)
+    def mem_read(self, address: int, n: int) -> bytes:
+        """Whole words from a 40-bit address."""
+        return HostWindow(self).read(address, n) if address >= STAGING else bytes(self._fetch(address, n))
+
+    def window_write(self, address: int, data: bytes, strobe: bytes | None = None) -> int:
+        """One burst at a host address: the AXI response."""
+        return int(self._play_write(address & _INSIDE, data, strobe))
+
+    def window_read(self, address: int, n: int) -> tuple[bytes, int]:
+        """One read burst at a host address: (bytes, AXI response)."""
+        data, response = self._play_read(address & _INSIDE, n)
+        return data, int(response)
 
     async def _wait_done(self, limit: int, progress: Callable[[int], None] | None = None) -> bool:
         if not int(self.dut.irq.value):

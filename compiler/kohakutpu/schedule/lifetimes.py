@@ -220,6 +220,24 @@ class Guard:
                 self._shares[p.name].append(q.name)
                 self._shares[q.name].append(p.name)
 
+    def step(self, reads: Iterable[str], writes: Iterable[str]) -> None:
+        """One step reads, then writes; in which order its units do so is open.
+
+        Raises:
+            CompileError: as :meth:`read`, or what is written shares bytes with something the step reads.
+        """
+        inputs = set(reads)
+        for name in inputs:
+            self.read(name)
+        for name in writes:
+            spoilt = sorted(inputs & {*self._shares[name]})
+            if spoilt:
+                raise CompileError(
+                    f"{name} at {self._placed[name].base:#x} is written over {spoilt[0]} in the step that reads it; "
+                    "give them bytes of their own"
+                )
+            self.write(name)
+
     def write(self, name: str) -> None:
         """``name`` was written: it is whole, everything that shares bytes with it is spoilt."""
         self._spoilt.pop(name, None)

@@ -68,10 +68,7 @@ def guard(schedule: Schedule) -> None:
     """
     guarded = Guard({n: Placed(n, b.address, b.nbytes, schedule.lives[n]) for n, b in schedule.buffers.items()})
     for step in steps_of(schedule.bands, schedule.conversions, schedule.buffers):
-        for name in step.reads:
-            guarded.read(name)
-        for name in step.writes:
-            guarded.write(name)
+        guarded.step(step.reads, step.writes)
 
 
 def place(
