@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import gc
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import ktpu
 from kohakubench.programs import description, spec
 from kohakutpu.chain import ChainBuilder
 from kohakutpu.cost import price
@@ -41,6 +43,22 @@ from kohakutpu.program.vector import descriptors
 from kohakutpu.program.vector_words import Halt, Imm, Seti
 
 pytestmark = pytest.mark.unit
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_the_collector_is_as_before(running: bool) -> None:
+    """After a program and after a refusal."""
+    was = gc.isenabled()
+    try:
+        (gc.enable if running else gc.disable)()
+        half = np.ones((16, 32), np.float16)
+        ktpu.compile(ktpu.matmul(half, half), ktpu.machine("mm_mesh"))
+        assert gc.isenabled() == running
+        with pytest.raises(CompileError):
+            ktpu.compile(ktpu.matmul(half, half), ktpu.machine("mm_mesh"), fuse="often")
+        assert gc.isenabled() == running
+    finally:
+        (gc.enable if was else gc.disable)()
 
 MACHINE = spec(description(cores=4))
 PROFILE = Profile("test", fill=4, control=1, walk=1, barrier=False)

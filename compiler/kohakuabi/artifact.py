@@ -85,9 +85,9 @@ class Artifact:
                 f"{machine_hash}; compile it again for this target"
             )
         end = 1 << 8 * files.PAYLOAD_BYTES
-        for number, payload in enumerate(self.payloads):
-            if not 0 <= payload < end:
-                raise ArtifactError(f"payload {number} = {payload:#x} does not fit 256 bits")
+        if self.payloads and (min(self.payloads) < 0 or max(self.payloads) >= end):
+            number, payload = next((i, p) for i, p in enumerate(self.payloads) if not 0 <= p < end)
+            raise ArtifactError(f"payload {number} = {payload:#x} does not fit 256 bits")
         self._check_memory()
         limits = Limits.of(self.limits)
         acknowledging = {(int(x), int(y)) for x, y in self.meta.get("acknowledging", ())}

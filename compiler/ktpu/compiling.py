@@ -9,6 +9,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from kohakuabi import Artifact, Image, Output
+from kohakutpu.collector import paused
 from kohakutpu.dispatch import link
 from kohakutpu.errors import CompileError
 from kohakutpu.graph import requests
@@ -85,6 +86,7 @@ def expect(what: str, given: object, kind: type, example: str) -> None:
         raise CompileError(f"{what} is needed, such as {example}; got {type(given).__name__} {given!r:.60}")
 
 
+@paused()
 def compile(
     call: Call,
     machine: MachineSpec,
