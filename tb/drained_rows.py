@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 import ktpu
-from kohakubench.plans import Half
+from kohakubench.plans import Half, expected, run_plan
 from kohakutpu.chain import Chain, ChainBuilder
 from kohakutpu.kernels.library import flash_attention
 from kohakutpu.schedule import Band, Contraction, Elementwise, Operand, Request, Schedule, Tiling
+from kohakutpu.schedule.lifetimes import Placed, conflicts
 from kohakutpu.schedule.requantise import ToRows
 from kohakutpu.views import Window
 
@@ -79,3 +80,18 @@ def conversions(schedule: Schedule) -> tuple[int, int, int]:
     moved = sum(isinstance(c, ToRows) for c in schedule.conversions)
     cores = sum(b.role == "relayout" for b in schedule.bands)
     return moved, cores, sum(isinstance(b, Band) and b.rows for b in schedule.bands)
+
+
+def checked(case: Case, machine: dict[str, Any], plain: dict[str, Any], **options: Any) -> Schedule:
+    """Run: every bit is that of the whole-array evaluation and of the machine ``plain``, and no bytes are shared."""
+    requests, values, buffers = case
+    schedule, got = run_plan(requests, values, machine, buffers=buffers, **options)
+    _, other = run_plan(requests, values, plain, buffers=buffers, **options)
+    want = expected(requests, values)
+    assert got
+    for name, bits in got.items():
+        assert np.array_equal(bits, want[name].view(np.uint16)), name
+        assert np.array_equal(bits, other[name]), name
+    placed = [Placed(b.name, b.address, b.nbytes, schedule.lives[b.name]) for b in schedule.buffers.values()]
+    assert conflicts(placed) == []
+    return schedule

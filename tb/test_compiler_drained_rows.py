@@ -6,13 +6,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 import kernel_cases as kc
 import ktpu
-from drained_rows import Case, attention, chain, conversions, folded, given, joined
-from kohakubench.plans import expected, run_plan
+from drained_rows import Case, attention, chain, checked, conversions, folded, given, joined
 from kohakubench.programs import description, spec
 from kohakutpu.chain import ChainBuilder
 from kohakutpu.errors import EncodeError
@@ -20,7 +18,6 @@ from kohakutpu.program import Drain
 from kohakutpu.program.encode import decode, encode
 from kohakutpu.program.instructions import parse, text
 from kohakutpu.schedule import Band, Contraction, Elementwise, Operand, Request, Schedule, Tiling, emit, plan
-from kohakutpu.schedule.lifetimes import Placed, conflicts
 from kohakutpu.views import Spread, Window
 
 pytestmark = pytest.mark.unit
@@ -36,17 +33,7 @@ BOTH = description(
 
 def check(case: Case, machine: dict[str, Any] = ROWS, **options: Any) -> Schedule:
     """Run: every bit is that of the whole-array evaluation and of a machine that drains tiles."""
-    requests, values, buffers = case
-    schedule, got = run_plan(requests, values, machine, buffers=buffers, **options)
-    _, tiles = run_plan(requests, values, CORES, buffers=buffers, **options)
-    want = expected(requests, values)
-    assert got
-    for name, bits in got.items():
-        assert np.array_equal(bits, want[name].view(np.uint16)), name
-        assert np.array_equal(bits, tiles[name]), name
-    placed = [Placed(b.name, b.address, b.nbytes, schedule.lives[b.name]) for b in schedule.buffers.values()]
-    assert conflicts(placed) == []
-    return schedule
+    return checked(case, machine, CORES, **options)
 
 
 def drains(schedule: Schedule, machine: dict[str, Any] = ROWS) -> list[Drain]:

@@ -12,7 +12,7 @@ import pytest
 
 import kernel_cases as kc
 import ktpu
-from drained_rows import Case, attention, chain, conversions, folded, given, half
+from drained_rows import Case, attention, chain, checked, conversions, folded, given, half
 from kohakubench.plans import artifact_of, expected, run_plan
 from kohakubench.programs import description, device, spec
 from kohakutpu.chain import ChainBuilder
@@ -25,7 +25,6 @@ from kohakutpu.program.vector_words import Bar, Halt, Vdrain, Vfill, Vld, Vst, d
 from kohakutpu.schedule import Contraction, Elementwise, Operand, Request, Schedule, Tiling, VectorBand, emit, plan
 from kohakutpu.schedule.lanes_choice import covered
 from kohakutpu.schedule.lanes_entries import fitted
-from kohakutpu.schedule.lifetimes import Placed, conflicts
 from kohakutpu.schedule.requantise import Requantise
 from kohakutpu.views import Spread, Window
 
@@ -46,17 +45,7 @@ PLAIN, ROWS, STORE, BOTH = (machine_of(*f) for f in ((), FEATURES[:1], FEATURES[
 
 def check(case: Case, machine: dict[str, Any] = BOTH, **options: Any) -> Schedule:
     """Run: every bit is that of the whole-array evaluation and of a machine without the features."""
-    requests, values, buffers = case
-    schedule, got = run_plan(requests, values, machine, buffers=buffers, **options)
-    _, plain = run_plan(requests, values, PLAIN, buffers=buffers, **options)
-    want = expected(requests, values)
-    assert got
-    for name, bits in got.items():
-        assert np.array_equal(bits, want[name].view(np.uint16)), name
-        assert np.array_equal(bits, plain[name]), name
-    placed = [Placed(b.name, b.address, b.nbytes, schedule.lives[b.name]) for b in schedule.buffers.values()]
-    assert conflicts(placed) == []
-    return schedule
+    return checked(case, machine, PLAIN, **options)
 
 
 def moves(schedule: Schedule) -> list[str]:

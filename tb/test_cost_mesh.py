@@ -13,9 +13,11 @@ from typer.testing import CliRunner
 
 import ktpu
 from kohakubench.programs import description, spec
+from kohakutpu import cost as model
 from kohakutpu.cost.activity import word_cycles
-from kohakutpu.cost.network import HOP, Network, link_text
+from kohakutpu.cost.network import Network, link_text
 from kohakutpu.kernels import library
+from kohakutpu.program import Fill, Gemm, Pass, UnitProgram
 from kohakutpu.program.vector_words import Alu, Bar, Loop, Seti, Setvl, Vbcast, Vcvt, Vld, Vred, Vst
 from kohakutpu.tensor import Call
 from ktpu.cli import app
@@ -59,9 +61,9 @@ def test_messages_take_turns() -> None:
     """Three cycles a router and one a flit; a second message waits for the link, another way is free."""
     net = Network((2, 1))
     first = net.send((0, 1), (3, 1), 8, at=10)
-    assert first == 10 + 2 * HOP + 8
+    assert first == 10 + 2 * 3 + 8
     assert net.send((0, 1), (3, 1), 4, at=10) == first + 4
-    assert net.send((3, 1), (0, 1), 1, at=10) == 10 + 2 * HOP + 1
+    assert net.send((3, 1), (0, 1), 1, at=10) == 10 + 2 * 3 + 1
     assert net.send((1, 0), (3, 1), 1, at=10) == first + 4 + 1
     assert net.accepted((0, 1)) == 10 + 8 + 4
 
@@ -139,6 +141,18 @@ def test_a_tile_goes_straight_to_the_core() -> None:
     (core,) = ktpu.machine("mm_store").units("VC")
     assert sent.busy[f"link (1,1)->[{core[0]},{core[1]}]"] >= 32 * 32 // 16
     assert stored.busy["port 0 write"] == 32 * 32 // 16
+
+
+def test_a_fill_waits_for_the_sweep_that_reads_its_half() -> None:
+    """Into the other half of L1 it runs beside the sweep, into the same one behind it."""
+    machine, took = ktpu.machine("mm_mesh"), []
+    for bank in (1, 0):
+        work = (Fill("a", 0, 0, 64, 0), Fill("b", 0, 0, 64, 0), Gemm(16, 16, 4, 0), Fill("a", bank, 0, 64, 0))
+        took.append(model.mesh_cost([[UnitProgram("MG", 0, (Pass(work),))]], [], machine).cycles)
+    beside, behind = took
+    sweep, fill = 16 * 16 * 4 * 4 * 4 * 32 // 512, 4 * 64
+    assert behind - beside > fill
+    assert beside < 2 * fill + sweep + 2 * 60
 
 
 def test_latency_is_what_limits_a_chain_of_fills() -> None:

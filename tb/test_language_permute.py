@@ -270,16 +270,23 @@ def test_a_pass_that_a_product_and_a_move_read(device: Device) -> None:
     same(made["y"], ktpu.run(ktpu.call(plain_product, x * 2, w), device)["y"])
 
 
-@kernel
-def moved_then_passed(  # type: ignore[no-untyped-def]
-    x=In(M, K), w=In(N, K), v=In(B, A, N), y=Out(M, N), u=Out(M, F), *, gm=None, gn=None, nk=None
-):
-    z, t = temp(M, N), temp(M, N)
+def product_of(x: Any, w: Any, knobs: tuple[Any, Any, Any]) -> Any:
+    """A temp with the product of two ports."""
+    gm, gn, nk = knobs
+    z = temp(M, N)
     for i, j in units(x.tiles(gm), w.tiles(gn)):
         acc = tile(gm, gn, nk)
         for k in loop(x.chunks32(nk)):
             acc += x[i, k] @ w[j, k]
         z[i, j] <<= acc
+    return z
+
+
+@kernel
+def moved_then_passed(  # type: ignore[no-untyped-def]
+    x=In(M, K), w=In(N, K), v=In(B, A, N), y=Out(M, N), u=Out(M, F), *, gm=None, gn=None, nk=None
+):
+    z, t = product_of(x, w, (gm, gn, nk)), temp(M, N)
     u <<= z.slice(1, 16, F)
     t <<= v.permute(1, 0, 2)
     y <<= z + t
@@ -289,12 +296,7 @@ def moved_then_passed(  # type: ignore[no-untyped-def]
 def met_in_rows(  # type: ignore[no-untyped-def]
     x=In(M, K), w=In(N, K), v=In(B, A, N), y=Out(M, N), *, gm=None, gn=None, nk=None
 ):
-    z, t = temp(M, N), temp(M, N)
-    for i, j in units(x.tiles(gm), w.tiles(gn)):
-        acc = tile(gm, gn, nk)
-        for k in loop(x.chunks32(nk)):
-            acc += x[i, k] @ w[j, k]
-        z[i, j] <<= acc
+    z, t = product_of(x, w, (gm, gn, nk)), temp(M, N)
     t <<= v.permute(1, 0, 2)
     y <<= z + t
 

@@ -3,56 +3,26 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 import pytest
 
 import kernel_cases as kc
 import ktpu
+from both_devices import Pair, agree, opened
 from drained_rows import attention, folded
-from kohakuabi import Artifact
 from kohakubench.plans import artifact_of
-from kohakudriver import Device
-from kohakudriver.generated import ADDRESS_MAP
 from kohakutpu.schedule import plan
 
 pytestmark = [pytest.mark.system, pytest.mark.slow]
 
 MACHINE = "mm_mx"
-DRAM_BYTES = 1 << 20
-"""What is compared; every buffer of these programs lies below."""
-
-Pair = tuple[Device, Device]
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Pair]:
     """Model and RTL."""
-    model = ktpu.open(f"model:{MACHINE}")
-    rtl = ktpu.open(f"rtl:{MACHINE}", dram={"lat_min": 5, "lat_max": 50})
-    yield model, rtl
-    model.close()
-    rtl.close()
-
-
-def agree(artifact: Artifact, pair: Pair) -> list[bytes]:
-    """Run on both; every byte of DRAM and staging store agrees.
-
-    Returns:
-        the outputs.
-    """
-    assert all(o.address + o.nbytes <= DRAM_BYTES for o in artifact.outputs)
-    states = []
-    for device in pair:
-        result = device.run(artifact)
-        assert not result.failed, result.problems()
-        state = hashlib.sha256(device.read(0, DRAM_BYTES))
-        state.update(device.read(ADDRESS_MAP["staging"][0], int(device.description["stage_bytes"])))
-        states.append((state.hexdigest(), [device.read(o.address, o.nbytes) for o in artifact.outputs]))
-    assert states[0] == states[1]
-    assert all(any(raw) for raw in states[0][1])
-    return states[0][1]
+    yield from opened(MACHINE)
 
 
 @pytest.mark.parametrize(("name", "cols"), [("softmax", 32), ("softmax", 96), ("relu", 160)])

@@ -17,9 +17,9 @@ import numpy as np
 from cocotb.triggers import First, RisingEdge, Timer
 
 from benches.vc_mem_rig import burst_flits, read_rows, sequence, write_rows
-from kohakubench import checks, clocks
+from kohakubench import checks, clocks, seed
 from kohakubench.vector_kernels import DESCRIPTORS, END, Kernel, assemble
-from kohakubench.vector_programs import SOURCE, SOURCE_WORDS, Case, Descriptor, random_word
+from kohakubench.vector_programs import SOURCE, SOURCE_WORDS, Case, Descriptor, ProgramMaker, random_word
 from kohakutpu.isa import message
 from kohakutpu.isa import vector as isa
 from kohakutpu.isa.generated import MemFault, MessageType, VectorError, VectorFault
@@ -427,3 +427,27 @@ def _dump_text() -> str:
 DUMP = _dump_text()
 assert DUMP_AT + len(assemble(DUMP)) <= 512
 CLAMP = 1 << 8 + VectorError.CLAMP
+
+
+async def play_random(dut: Any, block: int, *, quantising: bool = False) -> None:
+    """Fifty random programs in random surroundings; after two of three the whole state is drained.
+
+    Args:
+        block: number of the run in its test; it chooses the order of responses and the seed.
+        quantising: drains that quantise are among the words.
+    """
+    number = 1000 * seed() + block
+    rig, maker = Rig(dut, number), ProgramMaker(number, quantising=quantising)
+    rig.config["cfg_order"] = block % 3
+    rig.config["cfg_busy"] = rig.rng.choice((0, 0, 30, 128))
+    rig.config["cfg_gap"] = rig.rng.choice((0, 0, 60, 200))
+    rig.config["cfg_lat"] = rig.rng.choice((3, 36, 150))
+    rig.install_dump()
+    for n in range(50):
+        if rig.rng.randrange(5) == 0:
+            rig.burst(rig.rng.randrange(257), rig.words(256))
+        rig.case(maker.case(0.25))
+        if n % 3 != 1:
+            rig.dump()
+    rig.dump()
+    await rig.run()

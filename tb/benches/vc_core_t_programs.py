@@ -8,11 +8,10 @@ import random
 import cocotb
 import numpy as np
 
-from benches.vc_core_rig import CLAMP, Rig
+from benches.vc_core_rig import CLAMP, Rig, play_random
 from kohakubench import checks, clocks, scale, seed
 from kohakubench import vector_kernels as kernels
 from kohakubench.vector_kernels import DESCRIPTORS, assemble
-from kohakubench.vector_programs import ProgramMaker
 from kohakutpu.isa import vector as isa
 from kohakutpu.isa.generated import VectorOp
 
@@ -39,21 +38,7 @@ async def random_programs(dut):
     """Random programs on one core that keeps its state; after two of three the whole state is drained."""
     clocks.start(dut.clk)
     for block in range(scale(2, 200)):
-        rig = Rig(dut, 1000 * seed() + block)
-        maker = ProgramMaker(1000 * seed() + block)
-        rig.config["cfg_order"] = block % 3
-        rig.config["cfg_busy"] = rig.rng.choice((0, 0, 30, 128))
-        rig.config["cfg_gap"] = rig.rng.choice((0, 0, 60, 200))
-        rig.config["cfg_lat"] = rig.rng.choice((3, 36, 150))
-        rig.install_dump()
-        for n in range(50):
-            if rig.rng.randrange(5) == 0:
-                rig.burst(rig.rng.randrange(257), rig.words(256))
-            rig.case(maker.case(0.25))
-            if n % 3 != 1:
-                rig.dump()
-        rig.dump()
-        await rig.run()
+        await play_random(dut, block)
 
 
 @cocotb.test()

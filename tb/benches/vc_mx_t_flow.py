@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import cocotb
 
-from benches.vc_core_rig import BAD_WRITE, Rig
+from benches.vc_core_rig import BAD_WRITE, Rig, play_random
 from benches.vc_mx_rig import ENTRY, IN, OUT, drain, halves, peer
 from kohakubench import checks, clocks, figures, scale, seed
-from kohakubench.vector_programs import SOURCE, TARGET, ProgramMaker
+from kohakubench.vector_programs import SOURCE, TARGET
 
 START = "VSETMODE FLAT; S0 = 128; VSETVL S0\n"
 
@@ -181,18 +181,4 @@ async def random_programs(dut):
     """Random programs with quantising drains on one core that keeps its state; after two of three all is drained."""
     clocks.start(dut.clk)
     for block in range(scale(2, 100)):
-        rig = Rig(dut, 1000 * seed() + block)
-        maker = ProgramMaker(1000 * seed() + block, quantising=True)
-        rig.config["cfg_order"] = block % 3
-        rig.config["cfg_busy"] = rig.rng.choice((0, 0, 30, 128))
-        rig.config["cfg_gap"] = rig.rng.choice((0, 0, 60, 200))
-        rig.config["cfg_lat"] = rig.rng.choice((3, 36, 150))
-        rig.install_dump()
-        for n in range(50):
-            if rig.rng.randrange(5) == 0:
-                rig.burst(rig.rng.randrange(257), rig.words(256))
-            rig.case(maker.case(0.25))
-            if n % 3 != 1:
-                rig.dump()
-        rig.dump()
-        await rig.run()
+        await play_random(dut, block, quantising=True)

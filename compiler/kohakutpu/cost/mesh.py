@@ -119,7 +119,6 @@ class _Unit:
     name: str
     node: Node
     port: int
-    retired: list[int] = field(default_factory=list)
     started: int = 0
     swept: int = 0
     halves: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -183,7 +182,6 @@ class _Band:
         for action in act.actions(program, self.machine):
             match action:
                 case act.Payload():
-                    u.retired.append(now)
                     now = max(now, self._payload(u))
                 case act.Read():
                     yield now
@@ -217,9 +215,8 @@ class _Band:
         yield now
 
     def _payload(self, u: _Unit) -> int:
-        """When the next payload arrives: one a cycle leaves the orchestrator, and no more than a unit can hold."""
-        held = self.machine.credit
-        self.sent = max(self.sent, u.retired[-held] if len(u.retired) > held else 0) + 1
+        """When the next payload arrives: one a cycle leaves the orchestrator, ahead of the units."""
+        self.sent += 1
         return self.network.send(self.orch, u.node, 1, self.sent - 1)
 
     def _sweep(self, u: _Unit, sweep: act.Sweep, now: int) -> int:
